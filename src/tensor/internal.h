@@ -10,6 +10,7 @@
 #include "msadapter/tensor.h"
 
 struct msa_autograd; /* autograd/internal.h */
+void msa_autograd_free(struct msa_autograd *autograd);
 
 /* Hidden layout: the bytes of the storage hold one dense 4-D tensor (N,C,H,W) as N,H,W,C, although every tensor over
  * it shows the strides of contiguous N,C,H,W. Convolutions leave their results so, because the next convolution,
@@ -26,6 +27,7 @@ struct msa_storage {
     uint32_t data_version; /* the same for tensors that came out of `.data` */
     bool resizable;        /* false over foreign memory */
     bool read_only;        /* memory that numpy lends as read-only */
+    bool watched;          /* some cache is keyed by this storage: tell it of the end (msa_storage_on_release) */
     uint8_t itemsize;      /* of the hidden layout's elements */
     msa_hidden hidden;
     size_t bytes;
@@ -87,6 +89,9 @@ msa_storage *msa_storage_new(size_t bytes);
 msa_storage *msa_storage_retain(msa_storage *s);
 void msa_storage_release(msa_storage *s);
 int msa_storage_resize(msa_storage *s, size_t bytes);
+/* The engine's cache of reordered weights hears of the end of every `watched` storage. */
+void msa_storage_on_release(void (*function)(const msa_storage *));
+void msa_storage_forget(const msa_storage *s);
 
 /* A bare tensor over `storage` (a new reference is taken), sizes and strides copied, nothing checked. */
 msa_tensor *msa_tensor_over(msa_storage *storage, msa_dtype dtype, int64_t offset, int ndim, const int64_t *sizes,
@@ -119,6 +124,8 @@ MSA_API int msa_copy_values(msa_tensor *dst, const msa_tensor *src);
 MSA_API msa_tensor *msa_contiguous_values(msa_tensor *t);                  /* t itself when contiguous */
 MSA_API msa_tensor *msa_cast_values(msa_tensor *t, msa_dtype dtype);       /* t itself when of that dtype */
 MSA_API msa_tensor *msa_clone_values(msa_tensor *t);                       /* always a copy, dense strides kept */
+/* Uninitialised, of t's sizes; strides kept where t is dense, the hidden layout too. */
+MSA_API msa_tensor *msa_new_like_values(const msa_tensor *t, msa_dtype dtype);
 MSA_API int msa_fill_values(msa_tensor *t, msa_scalar value);
 
 /* Result type of operands in PyTorch's three priorities (dimensioned tensors, 0-dim tensors, wrapped numbers). */

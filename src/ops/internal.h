@@ -4,10 +4,13 @@
 
 #include "msadapter/tensor.h"
 
+#ifndef MSA_DOUBLES_DEFINED
+#define MSA_DOUBLES_DEFINED
 typedef struct {
     const double *data;
     int64_t n;
 } msa_doubles;
+#endif
 
 /* Parameter types of the table. An optional one is the type with MSA_OPTIONAL in `flags`. */
 typedef enum {

@@ -67,7 +67,7 @@ class Gradients:
             for index, r in enumerate(self.op.results):
                 names.setdefault(f"grad_{r}", Value(f"grads[{index}]", "Tensor"))
         if self.op.result == "list":
-            names["grads"] = Value("grad_list", "Tensor?[]")
+            names["grads"] = Value("grad_list", "Tensor[]")
         names["needs"] = Value("needs", "int[]")
         return names
 

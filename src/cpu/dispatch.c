@@ -1,0 +1,21 @@
+/* Chooses, when the library is loaded, the loops for the instruction sets that this processor has. */
+#include "cpu/pointwise.h"
+
+extern const msa_pointwise_row msa_pointwise_rows_baseline[];
+#ifdef __x86_64__
+extern const msa_pointwise_row msa_pointwise_rows_avx2[], msa_pointwise_rows_avx512[];
+#endif
+
+const msa_pointwise_row *msa_pointwise_rows = msa_pointwise_rows_baseline;
+
+__attribute__((constructor)) static void choose(void) {
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        msa_pointwise_rows = msa_pointwise_rows_avx2;
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512vl"))
+            msa_pointwise_rows = msa_pointwise_rows_avx512;
+    }
+#endif
+}

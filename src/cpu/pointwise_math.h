@@ -1,0 +1,3 @@
+#pragma once
+typedef float _Complex c64;
+typedef double _Complex c128;

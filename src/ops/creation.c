@@ -1,0 +1,64 @@
+/* Creation of tensors and filling. */
+#include "msadapter/ops.h"
+#include "ops/kernels.h"
+#include "tensor/internal.h"
+
+static msa_dtype or_default(msa_dtype dtype) { return dtype == MSA_NO_DTYPE ? msa_default_dtype() : dtype; }
+
+static msa_tensor *filled(msa_tensor *t, msa_scalar value) {
+    if (t && msa_fill_values(t, value) == 0) return t;
+    msa_tensor_release(t);
+    return NULL;
+}
+
+msa_tensor *empty_cpu(msa_ints size, int memory_format, msa_dtype dtype) {
+    msa_auto msa_tensor *t = msa_tensor_new(size, or_default(dtype));
+    if (!t || memory_format != 2) return msa_take(t);
+    return clone_cpu(t, memory_format);
+}
+
+msa_tensor *zeros_cpu(msa_ints size, msa_dtype dtype) { return filled(msa_tensor_new(size, or_default(dtype)), msa_int(0)); }
+
+msa_tensor *ones_cpu(msa_ints size, msa_dtype dtype) { return filled(msa_tensor_new(size, or_default(dtype)), msa_int(1)); }
+
+msa_tensor *full_cpu(msa_ints size, msa_scalar fill_value, msa_dtype dtype) {
+    if (dtype == MSA_NO_DTYPE)
+        dtype = fill_value.kind == MSA_FLOAT64      ? msa_default_dtype()
+                : fill_value.kind == MSA_COMPLEX128 ? msa_dtype_complex(msa_default_dtype())
+                                                    : fill_value.kind;
+    return filled(msa_tensor_new(size, dtype), fill_value);
+}
+
+static msa_tensor *like(msa_tensor *self, int memory_format, msa_dtype dtype) {
+    if (dtype == MSA_NO_DTYPE) dtype = (msa_dtype)self->dtype;
+    if (memory_format == 0) return msa_tensor_new(msa_sizes(self), dtype);
+    if (memory_format == 2) {
+        msa_auto msa_tensor *plain = msa_tensor_new(msa_sizes(self), dtype);
+        return plain ? clone_cpu(plain, memory_format) : NULL;
+    }
+    return msa_new_like_values(self, dtype);
+}
+
+msa_tensor *empty_like_cpu(msa_tensor *self, int memory_format, msa_dtype dtype) { return like(self, memory_format, dtype); }
+
+msa_tensor *zeros_like_cpu(msa_tensor *self, int memory_format, msa_dtype dtype) {
+    return filled(like(self, memory_format, dtype), msa_int(0));
+}
+
+msa_tensor *ones_like_cpu(msa_tensor *self, int memory_format, msa_dtype dtype) {
+    return filled(like(self, memory_format, dtype), msa_int(1));
+}
+
+msa_tensor *full_like_cpu(msa_tensor *self, msa_scalar fill_value, int memory_format, msa_dtype dtype) {
+    return filled(like(self, memory_format, dtype), fill_value);
+}
+
+int zero_cpu(msa_tensor *self) { return msa_fill_values(self, msa_int(0)); }
+
+int fill_cpu(msa_tensor *self, msa_scalar value) { return msa_fill_values(self, value); }
+
+int fill_tensor_cpu(msa_tensor *self, msa_tensor *value) {
+    if (value->ndim != 0)
+        return msa_fail(MSA_RUNTIME_ERROR, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
+    return msa_copy_values(self, value);
+}

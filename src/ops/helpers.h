@@ -1,0 +1,35 @@
+/* What formulas of the table call that is not an operator itself. opgen reads the prototypes of this file. */
+#ifndef MSA_OPS_HELPERS_H
+#define MSA_OPS_HELPERS_H
+
+#include "ops/internal.h"
+
+/* A number as a 0-dim operand that is weak in type promotion. */
+msa_tensor *msa_wrap_number(msa_scalar value);
+msa_scalar msa_scalar_negated(msa_scalar value);
+msa_scalar msa_scalar_added(msa_scalar a, msa_scalar b);
+msa_scalar msa_scalar_subtracted(msa_scalar a, msa_scalar b);
+msa_scalar msa_scalar_multiplied(msa_scalar a, msa_scalar b);
+msa_scalar msa_scalar_divided(msa_scalar a, msa_scalar b);
+msa_scalar msa_scalar_conjugated(msa_scalar value);
+bool is_complex_type(msa_dtype dtype);
+bool is_integral_type(msa_dtype dtype);
+
+/* The gradient of a reduction laid out over the shape that was reduced: dims come back as size 1 unless kept. */
+msa_tensor *unreduced(msa_tensor *grad, msa_ints sizes, msa_ints dims, bool keepdim);
+/* Elements that a reduction over dims (none: all) puts together. */
+int64_t reduced_count(msa_ints sizes, msa_ints dims);
+/* grad * alpha, grad itself for 1. */
+msa_tensor *scaled(msa_tensor *grad, msa_scalar alpha);
+/* Gradients of views that come as lists, and of lists that were put together. */
+msa_tensor *as_strided_gradient(msa_tensor *grad, msa_tensor *self, msa_ints size, msa_ints stride, msa_opt_int offset);
+msa_tensor *as_strided_of_dense(msa_tensor *grad, msa_ints base_sizes, msa_ints base_strides, msa_ints sizes, msa_ints strides, int64_t offset);
+msa_tensor *unbind_gradient(msa_tensors grads, msa_ints sizes, msa_dtype dtype, int64_t dim);
+msa_tensor *split_gradient(msa_tensors grads, msa_ints sizes, msa_dtype dtype, int64_t dim);
+msa_list *cat_gradient(msa_tensor *grad, msa_tensors parts, int64_t dim);
+/* The permutation that undoes `dims`. */
+msa_tensor *permute_back(msa_tensor *grad, msa_ints dims);
+msa_tensor *unsqueeze_like(msa_tensor *grad, msa_ints sizes);
+msa_tensor *unsqueeze_like_dim(msa_tensor *grad, msa_ints sizes, int64_t dim);
+
+#endif

@@ -35,7 +35,7 @@ static void view_written_in_place(void) {
     msa_auto msa_tensor *w = leaf(3, (float[]){1, 2, 3});
     msa_auto msa_tensor *base = msa_mul(w, w);
     msa_auto msa_tensor *slice = msa_slice_Tensor(base, 0, (msa_opt_int){true, 1}, (msa_opt_int){true, 3}, 1);
-    msa_auto msa_tensor *again = msa_mul_(slice, slice); /* base = w0^2, w1^4, w2^4 */
+    msa_auto msa_tensor *copy = msa_clone(slice, -1), *again = msa_mul_(slice, copy); /* base = w0^2, w1^4, w2^4 */
     CHECK(again != NULL);
     CHECK(at(base, 2) == 81);
     msa_auto msa_tensor *sum = msa_sum(base, MSA_NO_DTYPE);

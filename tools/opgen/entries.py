@@ -137,8 +137,9 @@ class Gradients:
                     found += params
         return list(dict.fromkeys(p.name for p in found))
 
-    def save_lines(self, self_name=None):
-        """Statements that save values into `node_`; `self_name` replaces self in in-place forms."""
+    def save_lines(self, self_name=None, which="all"):
+        """Statements that save values into `node_`; `self_name` replaces self in in-place forms. `which`: inputs, which
+        in-place forms save before they write, outputs, or all."""
         lines = []
         by_name = {p.name: p for p in self.op.params}
         for key, slot in self.saved.items():
@@ -146,6 +147,8 @@ class Gradients:
             users = [by_name[u] for u in self.users(key)]
             condition = " || ".join(self.wants(u) for u in users)
             p = by_name.get(base)
+            if which != "all" and (which == "outputs") != (p is None):
+                continue
             c_name = p.c_name if p else base
             if p is not None and p is self.op.self_param and self_name and not attribute:
                 c_name = self_name
@@ -454,25 +457,37 @@ class EntryWriter:
             condition = " || ".join(Gradients.wants(p) for p in users)
             lines += ["msa_auto msa_tensor *original_ = NULL;",
                       f"if (msa_grad_mode && ({condition})) {{", "original_ = msa_clone(self, -1);", "if (!original_) return NULL;", "}"]
+        lines += self._before_write(record, gradients, has_formulas, needs_self)
+        failed = "goto failed_;" if record else "return NULL;"
         if op.work == "pointwise":
-            lines += self._pointwise(op, "self")
-            lines += ["if (!computed_) return NULL;", "msa_tensor_release(computed_);"]
+            lines += ["{", *self._pointwise(op, "self"), f"if (!computed_) {failed}", "msa_tensor_release(computed_);", "}"]
         else:
-            lines += ["bool recording_ = msa_grad_mode;", "msa_grad_mode = false;",
+            lines += ["{", "bool recording_ = msa_grad_mode;", "msa_grad_mode = false;",
                       f"msa_auto msa_tensor *computed_ = {op.how}({', '.join(self._arguments(op))});",
-                      "msa_grad_mode = recording_;", f'if (!computed_ || msa_write_inplace("{op.name}_", self, computed_) != 0) return NULL;']
-        lines.append("msa_bump_version(self);")
+                      "msa_grad_mode = recording_;",
+                      f'if (!computed_ || msa_write_inplace("{op.name}_", self, computed_) != 0) {failed}', "}"]
+        return lines + self._after_write(record, gradients, has_formulas)
+
+    @staticmethod
+    def _before_write(record, gradients, has_formulas, needs_self):
+        """Edges and saved inputs, as they are before the write."""
+        if not record:
+            return []
+        saves = gradients.save_lines("original_" if needs_self else None, "inputs") if has_formulas else []
+        return record + saves + ["}"]
+
+    @staticmethod
+    def _after_write(record, gradients, has_formulas):
+        lines = ["msa_bump_version(self);"]
         if record:
-            lines += record + ["if (msa_node_rebase(node_, self) != 0) goto failed_;"]
+            lines += ["if (node_) {", "if (msa_node_rebase(node_, self) != 0) goto failed_;"]
             if has_formulas:
-                lines += [line.replace("_output(node_", "_output(node_").replace(", result)", ", self)")
-                          for line in gradients.save_lines("original_" if needs_self else None)]
+                lines += [line.replace(", result)", ", self)") for line in gradients.save_lines(None, "outputs")]
             lines += ["msa_node_release(msa_take(node_));", "}"]
         lines.append("return msa_tensor_retain(self);")
         if record:
             lines += ["failed_:", "msa_node_release(node_);", "return NULL;"]
-        lines.append("}")
-        return lines
+        return lines + ["}"]
 
     def _mutating(self, op, gradients):
         has_formulas = bool(op.grads)
@@ -483,19 +498,12 @@ class EntryWriter:
         if needs_self:
             lines += ["msa_auto msa_tensor *original_ = NULL;", "if (msa_grad_mode) {", "original_ = msa_clone(self, -1);",
                       "if (!original_) return NULL;", "}"]
+        record = self._record(op, gradients, has_formulas, None, "NULL")
+        lines += self._before_write(record, gradients, has_formulas, needs_self)
         lines += ["bool recording_ = msa_grad_mode;", "msa_grad_mode = false;",
                   f"int status_ = {op.how}({', '.join(self._arguments(op))});", "msa_grad_mode = recording_;",
-                  "if (status_ != 0) return NULL;", "msa_bump_version(self);"]
-        record = self._record(op, gradients, has_formulas, None, "NULL")
-        if record:
-            lines += record + ["if (msa_node_rebase(node_, self) != 0) goto failed_;"]
-            if has_formulas:
-                lines += gradients.save_lines("original_" if needs_self else None)
-            lines += ["msa_node_release(msa_take(node_));", "}"]
-        lines.append("return msa_tensor_retain(self);")
-        if record:
-            lines += ["failed_:", "msa_node_release(node_);", "return NULL;"]
-        return lines + ["}"]
+                  "if (status_ != 0) " + ("goto failed_;" if record else "return NULL;")]
+        return lines + self._after_write(record, gradients, has_formulas)
 
     def _out(self, op):
         count = len(op.results)

@@ -12,13 +12,15 @@
 static const char usage[] =
     "usage: msadapter migrate [--dry-run] [PATH ...]\n"
     "\n"
-    "Rewrites the imports of torch and torchvision to msadapter.pytorch and msadapter.torchvision, in files and in all\n"
+    "Rewrites the imports of torch and torchvision to msadapter.pytorch and msadapter.torchvision, in files and in "
+    "all\n"
     "*.py and *.pyi below folders (default: ./). Hidden folders, __pycache__ and virtual environments are skipped.\n"
     "\n"
     "  -n, --dry-run   print a unified diff and write nothing\n"
     "  -h, --help      show this help\n"
     "\n"
-    "Exit status: 0 when every file could be read as Python and written, 1 when some were refused (each is named with its\n"
+    "Exit status: 0 when every file could be read as Python and written, 1 when some were refused (each is named with "
+    "its\n"
     "line; the others are done), 2 for wrong usage.\n";
 
 typedef struct {
@@ -108,7 +110,7 @@ int msa_command_migrate(int argc, char **argv) {
     msa_file_visitor visitor = {migrate_file, refuse, &s};
     for (int i = 0; i < paths; i++) msa_files_walk(argv[i], &visitor);
     if (!paths) msa_files_walk("./", &visitor);
-    printf("%zu file%s changed, %zu unchanged, %zu refused%s\n", s.changed, s.changed == 1 ? "" : "s", s.unchanged, s.refused,
-           s.dry_run ? " (dry run: nothing written)" : "");
+    printf("%zu file%s changed, %zu unchanged, %zu refused%s\n", s.changed, s.changed == 1 ? "" : "s", s.unchanged,
+           s.refused, s.dry_run ? " (dry run: nothing written)" : "");
     return s.refused ? MSA_EXIT_FAILURE : MSA_EXIT_OK;
 }

@@ -10,8 +10,8 @@
 
 #include "commands.h"
 
-/* Started with -c and not with -m so that the package this executable belongs to is found even when its folder is not on the
- * interpreter's path. An installed package still comes first. */
+/* Started with -c and not with -m so that the package this executable belongs to is found even when its folder is not
+ * on the interpreter's path. An installed package still comes first. */
 static const char bootstrap[] = "import sys\n"
                                 "site = sys.argv.pop(1)\n"
                                 "if site and site not in sys.path: sys.path.append(site)\n"
@@ -43,14 +43,15 @@ static void find_site(const char *self, char site[PATH_MAX]) {
     if (!realpath(init, site)) site[0] = 0;
 }
 
-/* Where msadapter was called from: the path itself, or the first match on PATH. Unlike /proc/self/exe it keeps links, so the
- * command of an environment finds the environment's interpreter. */
+/* Where msadapter was called from: the path itself, or the first match on PATH. Unlike /proc/self/exe it keeps links,
+ * so the command of an environment finds the environment's interpreter. */
 static bool find_called(const char *program, char out[PATH_MAX]) {
     if (strchr(program, '/')) return snprintf(out, PATH_MAX, "%s", program) < PATH_MAX;
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at;) {
         size_t size = strcspn(at, ":");
-        if (size && snprintf(out, PATH_MAX, "%.*s/%s", (int)size, at, program) < PATH_MAX && is_executable(out)) return true;
+        if (size && snprintf(out, PATH_MAX, "%.*s/%s", (int)size, at, program) < PATH_MAX && is_executable(out))
+            return true;
         at += size + (at[size] == ':');
     }
     return false;
@@ -63,7 +64,8 @@ static const char *find_python(const char *program, const char *self, char buffe
     if (chosen && chosen[0]) return chosen;
     if (find_called(program, called) && find_beside(called, "python3", buffer)) return buffer;
     if (self[0] && find_beside(self, "python3", buffer)) return buffer;
-    if (self[0] && find_beside(self, "../../../../../bin/python3", buffer)) return buffer; /* lib/python3.N/site-packages/msadapter/bin */
+    if (self[0] && find_beside(self, "../../../../../bin/python3", buffer))
+        return buffer; /* lib/python3.N/site-packages/msadapter/bin */
     return "python3";
 }
 
@@ -84,8 +86,8 @@ int msa_command_run(int argc, char **argv, const char *program) {
     arguments[3] = site;
     memcpy(arguments + 4, argv, (size_t)argc * sizeof *argv); /* argv[0] is "run" */
     execvp(python, arguments);
-    fprintf(stderr, "msadapter run: cannot start the Python interpreter '%s': %s; set MSADAPTER_PYTHON to its path\n", python,
-            strerror(errno));
+    fprintf(stderr, "msadapter run: cannot start the Python interpreter '%s': %s; set MSADAPTER_PYTHON to its path\n",
+            python, strerror(errno));
     free(arguments);
     return MSA_EXIT_FAILURE;
 }

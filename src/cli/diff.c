@@ -24,7 +24,9 @@ static bool next_line(cursor *c, line *out) {
     return true;
 }
 
-static bool same(const line *a, const line *b) { return a->length == b->length && memcmp(a->text, b->text, a->length) == 0; }
+static bool same(const line *a, const line *b) {
+    return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
+}
 
 static void print_line(FILE *out, char mark, const line *l) {
     putc(mark, out);
@@ -34,7 +36,8 @@ static void print_line(FILE *out, char mark, const line *l) {
 
 /* Prints one hunk of `count` lines that starts where the cursors stand. */
 static void print_hunk(FILE *out, cursor before, cursor after, size_t first, size_t count) {
-    fprintf(out, count == 1 ? "@@ -%zu +%zu @@\n" : "@@ -%zu,%zu +%zu,%zu @@\n", first, count == 1 ? first : count, first, count);
+    fprintf(out, count == 1 ? "@@ -%zu +%zu @@\n" : "@@ -%zu,%zu +%zu,%zu @@\n", first, count == 1 ? first : count,
+            first, count);
     cursor plus = after;
     line a, b;
     size_t done = 0;
@@ -71,7 +74,7 @@ static void print_header(FILE *out, const char *mark, const char *side, const ch
     while (strncmp(path, "./", 2) == 0) path += 2;
     fputs(mark, out);
     msa_path_print(out, path[0] == '/' ? "" : side, path);
-    putc('\n', out);
+    fputs(strchr(path, ' ') ? "\t\n" : "\n", out); /* the tab ends a name with spaces, for patch */
 }
 
 void msa_path_print(FILE *out, const char *prefix, const char *path) {

@@ -138,9 +138,13 @@ static bool is_skipped_folder(const char *path, const char *name) {
            has_entry(path, "conda-meta");
 }
 
-static int is_real_entry(const struct dirent *entry) { return strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."); }
+static int is_real_entry(const struct dirent *entry) {
+    return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+}
 
-static int by_bytes(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+static int by_bytes(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
 
 static void walk_folder(const char *folder, const msa_file_visitor *visitor);
 

@@ -1,18 +1,19 @@
-/* The `msadapter` command: picks the subcommand. It links nothing but the C library, so that it works before, and without,
- * the rest of the package. */
+/* The `msadapter` command: picks the subcommand. It links nothing but the C library, so that it works before, and
+ * without, the rest of the package. */
 #include <stdio.h>
 #include <string.h>
 
 #include "commands.h"
 
-static const char usage[] = "usage: msadapter COMMAND [ARGUMENTS ...]\n"
-                            "\n"
-                            "  migrate [--dry-run] [PATH ...]   rewrite imports of torch and torchvision to msadapter's\n"
-                            "  run SCRIPT [ARGUMENTS ...]       run an unchanged PyTorch script on msadapter\n"
-                            "  run -m MODULE [ARGUMENTS ...]    the same for a module\n"
-                            "\n"
-                            "  -h, --help      show this help; `msadapter COMMAND --help` says more\n"
-                            "  -V, --version   show the version\n";
+static const char usage[] =
+    "usage: msadapter COMMAND [ARGUMENTS ...]\n"
+    "\n"
+    "  migrate [--dry-run] [PATH ...]   rewrite imports of torch and torchvision to msadapter's\n"
+    "  run SCRIPT [ARGUMENTS ...]       run an unchanged PyTorch script on msadapter\n"
+    "  run -m MODULE [ARGUMENTS ...]    the same for a module\n"
+    "\n"
+    "  -h, --help      show this help; `msadapter COMMAND --help` says more\n"
+    "  -V, --version   show the version\n";
 
 int main(int argc, char **argv) {
     const char *command = argc > 1 ? argv[1] : NULL;

@@ -1,5 +1,6 @@
-/* The rewriter of migrate.h: walks the tokens once, parses import statements as it meets them, and notes the byte ranges to
- * replace. Everything outside those ranges is copied as it is, so comments, line ends and odd spacing survive. */
+/* The rewriter of migrate.h: walks the tokens once, parses import statements as it meets them, and notes the byte
+ * ranges to replace. Everything outside those ranges is copied as it is, so comments, line ends and odd spacing
+ * survive. */
 #include "migrate.h"
 
 #include <stdbool.h>
@@ -15,7 +16,8 @@ static const struct {
     const char *name, *replacement, *as_name, *bind_then_import;
 } roots[ROOT_COUNT] = {
     {"torch", "msadapter.pytorch", " as torch", "msadapter.pytorch as torch, msadapter.pytorch"},
-    {"torchvision", "msadapter.torchvision", " as torchvision", "msadapter.torchvision as torchvision, msadapter.torchvision"},
+    {"torchvision", "msadapter.torchvision", " as torchvision",
+     "msadapter.torchvision as torchvision, msadapter.torchvision"},
 };
 
 typedef struct {
@@ -45,7 +47,8 @@ static int advance(rewriter *rw) {
 
 static bool token_is(const rewriter *rw, const char *text) {
     msa_python_token_kind kind = rw->token.kind;
-    return (kind == MSA_PYTHON_NAME || kind == MSA_PYTHON_OPERATOR) && msa_python_token_is(&rw->lexer, &rw->token, text);
+    return (kind == MSA_PYTHON_NAME || kind == MSA_PYTHON_OPERATOR) &&
+           msa_python_token_is(&rw->lexer, &rw->token, text);
 }
 
 /* Makes room for one more element; NULL when memory is short (the old block stays valid). */
@@ -158,7 +161,8 @@ static int parse_imported_names(rewriter *rw) {
     bool parenthesized = token_is(rw, "("), aliased;
     if (parenthesized && advance(rw) < 0) return -1;
     for (;;) {
-        if (!is_identifier(rw)) return fail(rw, rw->token.line, "malformed import statement: a name to import is missing");
+        if (!is_identifier(rw))
+            return fail(rw, rw->token.line, "malformed import statement: a name to import is missing");
         if (advance(rw) < 0 || parse_alias(rw, &aliased) < 0) return -1;
         if (!token_is(rw, ",")) break;
         if (advance(rw) < 0) return -1;
@@ -186,8 +190,8 @@ static int parse_from(rewriter *rw) {
     return expect_statement_end(rw);
 }
 
-/* The root that a dotted module name in a string starts with, given the bytes between its quotes. `cut` says that an f-string's
- * field follows, so the name may go on. */
+/* The root that a dotted module name in a string starts with, given the bytes between its quotes. `cut` says that an
+ * f-string's field follows, so the name may go on. */
 static int root_in_string(const char *text, size_t length, bool cut) {
     size_t size = 0;
     while (size < length && text[size] != '.') size++;
@@ -214,7 +218,8 @@ static int match_string(rewriter *rw, const call_matcher *matcher) {
     bool fstring = matcher->state == FSTRING;
     if (!fstring) {
         while (text[prefix] != '"' && text[prefix] != '\'') prefix++;
-        size_t quotes = length - prefix >= 6 && text[prefix + 1] == text[prefix] && text[prefix + 2] == text[prefix] ? 3 : 1;
+        size_t quotes =
+            length - prefix >= 6 && text[prefix + 1] == text[prefix] && text[prefix + 2] == text[prefix] ? 3 : 1;
         text += prefix + quotes;
         length -= prefix + 2 * quotes;
     }
@@ -251,9 +256,12 @@ static bool opens_statement(const rewriter *rw) {
     switch (rw->token.kind) {
     case MSA_PYTHON_NEWLINE:
     case MSA_PYTHON_INDENT:
-    case MSA_PYTHON_DEDENT: return true;
-    case MSA_PYTHON_OPERATOR: return rw->token.depth == 0 && (token_is(rw, ";") || token_is(rw, ":"));
-    default: return false;
+    case MSA_PYTHON_DEDENT:
+        return true;
+    case MSA_PYTHON_OPERATOR:
+        return rw->token.depth == 0 && (token_is(rw, ";") || token_is(rw, ":"));
+    default:
+        return false;
     }
 }
 

@@ -12,7 +12,7 @@ typedef struct {
 typedef struct {
     char *text; /* the new source, or NULL when nothing changes; never more or fewer lines than before */
     size_t length;
-    size_t statements; /* import statements rewritten */
+    size_t statements;               /* import statements rewritten */
     msa_migration_warning *warnings; /* imports by name at run time, which are left to the user */
     size_t warning_count;
     size_t error_line; /* of a refusal */
@@ -26,7 +26,8 @@ typedef struct {
  *   import torch.nn              import msadapter.pytorch as torch, msadapter.pytorch.nn    (also binds `msadapter`)
  *   from torch.utils import data from msadapter.pytorch.utils import data
  *
- * and torchvision likewise. Relative imports and all other packages stay as they are, so a second run changes nothing. */
+ * and torchvision likewise. Relative imports and all other packages stay as they are, so a second run changes nothing.
+ */
 int msa_migrate_source(const char *source, size_t length, msa_migration *out);
 
 void msa_migration_free(msa_migration *migration);

@@ -55,18 +55,20 @@ size_t msa_python_char_length(msa_python_encoding encoding, const char *source, 
     }
     if (c >= 0x81 && c <= 0xFE && left > 1) {
         if (next[0] >= 0x40) return 2;
-        if (left > 3 && next[0] >= '0' && next[0] <= '9' && next[1] >= 0x81 && next[2] >= '0' && next[2] <= '9') return 4;
+        if (left > 3 && next[0] >= '0' && next[0] <= '9' && next[1] >= 0x81 && next[2] >= '0' && next[2] <= '9')
+            return 4;
     }
     return 1;
 }
 
 bool msa_python_is_name_char(unsigned code) {
     static const unsigned refused[][2] = {
-        {0x80, 0xA9},     {0xAB, 0xB4},     {0xB6, 0xB6},     {0xB8, 0xB9},     {0xBB, 0xBF},     {0xD7, 0xD7},
-        {0xF7, 0xF7},     {0x1680, 0x1680}, {0x2000, 0x203E}, {0x2041, 0x2053}, {0x2055, 0x2070}, {0x207A, 0x207E},
-        {0x208A, 0x208E}, {0x20A0, 0x20CF}, {0x2190, 0x2BFF}, {0x2E00, 0x2E2E}, {0x2E30, 0x2FFF}, {0x3000, 0x3004},
-        {0x3008, 0x3020}, {0x3030, 0x3030}, {0xE000, 0xF8FF}, {0xFE10, 0xFE1F}, {0xFE30, 0xFE32}, {0xFE35, 0xFE4C},
-        {0xFEFF, 0xFEFF}, {0xFF01, 0xFF0F}, {0xFF1A, 0xFF20}, {0xFF3B, 0xFF3E}, {0xFF40, 0xFF40}, {0xFF5B, 0xFF65},
+        {0x80, 0xA9},     {0xAB, 0xB4},       {0xB6, 0xB6},       {0xB8, 0xB9},       {0xBB, 0xBF},
+        {0xD7, 0xD7},     {0xF7, 0xF7},       {0x1680, 0x1680},   {0x2000, 0x203E},   {0x2041, 0x2053},
+        {0x2055, 0x2070}, {0x207A, 0x207E},   {0x208A, 0x208E},   {0x20A0, 0x20CF},   {0x2190, 0x2BFF},
+        {0x2E00, 0x2E2E}, {0x2E30, 0x2FFF},   {0x3000, 0x3004},   {0x3008, 0x3020},   {0x3030, 0x3030},
+        {0xE000, 0xF8FF}, {0xFE10, 0xFE1F},   {0xFE30, 0xFE32},   {0xFE35, 0xFE4C},   {0xFEFF, 0xFEFF},
+        {0xFF01, 0xFF0F}, {0xFF1A, 0xFF20},   {0xFF3B, 0xFF3E},   {0xFF40, 0xFF40},   {0xFF5B, 0xFF65},
         {0xFFE0, 0xFFFF}, {0x1F000, 0x1FBEF}, {0xE0000, 0xE00FF}, {0xF0000, 0x10FFFF}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (code >= refused[i][0] && code <= refused[i][1]) return false;
@@ -74,7 +76,8 @@ bool msa_python_is_name_char(unsigned code) {
 }
 
 static bool is_cookie_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
 }
 
 /* Copies the encoding a comment line declares (PEP 263) into `name`, lower case with '_' as '-'. */
@@ -103,25 +106,48 @@ static bool is_blank_or_comment(const char *line, size_t length) {
     return i == length || line[i] == '#';
 }
 
-static bool starts_with(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+static bool starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
 
 static bool encoding_by_name(const char *name, msa_python_encoding *encoding) {
     static const struct {
         const char *prefix;
         msa_python_encoding encoding;
-    } known[] = {
-        {"utf-8", MSA_PYTHON_UTF8},          {"utf8", MSA_PYTHON_UTF8},           {"u8", MSA_PYTHON_UTF8},
-        {"ascii", MSA_PYTHON_ASCII},         {"us-ascii", MSA_PYTHON_ASCII},      {"latin", MSA_PYTHON_ASCII_SUPERSET},
-        {"iso-8859", MSA_PYTHON_ASCII_SUPERSET}, {"iso8859", MSA_PYTHON_ASCII_SUPERSET}, {"8859", MSA_PYTHON_ASCII_SUPERSET},
-        {"l1", MSA_PYTHON_ASCII_SUPERSET},   {"cp125", MSA_PYTHON_ASCII_SUPERSET}, {"windows-125", MSA_PYTHON_ASCII_SUPERSET},
-        {"cp437", MSA_PYTHON_ASCII_SUPERSET}, {"cp850", MSA_PYTHON_ASCII_SUPERSET}, {"cp866", MSA_PYTHON_ASCII_SUPERSET},
-        {"koi8", MSA_PYTHON_ASCII_SUPERSET}, {"mac", MSA_PYTHON_ASCII_SUPERSET},  {"euc", MSA_PYTHON_ASCII_SUPERSET},
-        {"gb2312", MSA_PYTHON_ASCII_SUPERSET}, {"ujis", MSA_PYTHON_ASCII_SUPERSET}, {"tis-620", MSA_PYTHON_ASCII_SUPERSET},
-        {"gbk", MSA_PYTHON_GBK},             {"gb18030", MSA_PYTHON_GBK},         {"cp936", MSA_PYTHON_GBK},
-        {"ms936", MSA_PYTHON_GBK},           {"big5", MSA_PYTHON_GBK},            {"cp950", MSA_PYTHON_GBK},
-        {"cp949", MSA_PYTHON_GBK},           {"uhc", MSA_PYTHON_GBK},             {"shift-jis", MSA_PYTHON_SHIFT_JIS},
-        {"shiftjis", MSA_PYTHON_SHIFT_JIS},  {"sjis", MSA_PYTHON_SHIFT_JIS},      {"cp932", MSA_PYTHON_SHIFT_JIS},
-        {"ms932", MSA_PYTHON_SHIFT_JIS}};
+    } known[] = {{"utf-8", MSA_PYTHON_UTF8},
+                 {"utf8", MSA_PYTHON_UTF8},
+                 {"u8", MSA_PYTHON_UTF8},
+                 {"ascii", MSA_PYTHON_ASCII},
+                 {"us-ascii", MSA_PYTHON_ASCII},
+                 {"latin", MSA_PYTHON_ASCII_SUPERSET},
+                 {"iso-8859", MSA_PYTHON_ASCII_SUPERSET},
+                 {"iso8859", MSA_PYTHON_ASCII_SUPERSET},
+                 {"8859", MSA_PYTHON_ASCII_SUPERSET},
+                 {"l1", MSA_PYTHON_ASCII_SUPERSET},
+                 {"cp125", MSA_PYTHON_ASCII_SUPERSET},
+                 {"windows-125", MSA_PYTHON_ASCII_SUPERSET},
+                 {"cp437", MSA_PYTHON_ASCII_SUPERSET},
+                 {"cp850", MSA_PYTHON_ASCII_SUPERSET},
+                 {"cp866", MSA_PYTHON_ASCII_SUPERSET},
+                 {"koi8", MSA_PYTHON_ASCII_SUPERSET},
+                 {"mac", MSA_PYTHON_ASCII_SUPERSET},
+                 {"euc", MSA_PYTHON_ASCII_SUPERSET},
+                 {"gb2312", MSA_PYTHON_ASCII_SUPERSET},
+                 {"ujis", MSA_PYTHON_ASCII_SUPERSET},
+                 {"tis-620", MSA_PYTHON_ASCII_SUPERSET},
+                 {"gbk", MSA_PYTHON_GBK},
+                 {"gb18030", MSA_PYTHON_GBK},
+                 {"cp936", MSA_PYTHON_GBK},
+                 {"ms936", MSA_PYTHON_GBK},
+                 {"big5", MSA_PYTHON_GBK},
+                 {"cp950", MSA_PYTHON_GBK},
+                 {"cp949", MSA_PYTHON_GBK},
+                 {"uhc", MSA_PYTHON_GBK},
+                 {"shift-jis", MSA_PYTHON_SHIFT_JIS},
+                 {"shiftjis", MSA_PYTHON_SHIFT_JIS},
+                 {"sjis", MSA_PYTHON_SHIFT_JIS},
+                 {"cp932", MSA_PYTHON_SHIFT_JIS},
+                 {"ms932", MSA_PYTHON_SHIFT_JIS}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (starts_with(name, known[i].prefix)) {
             *encoding = known[i].encoding;

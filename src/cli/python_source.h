@@ -20,8 +20,8 @@ size_t msa_python_char_length(msa_python_encoding encoding, const char *source, 
 /* The code point of a character in checked UTF-8. */
 unsigned msa_python_utf8_decode(const char *at);
 
-/* Whether a code point above 127 may stand in an identifier. An approximation of XID_Continue from the refusing side: it
- * turns down controls, spaces, punctuation and symbols, the characters that stray into programs. */
+/* Whether a code point above 127 may stand in an identifier. An approximation of XID_Continue from the refusing side:
+ * it turns down controls, spaces, punctuation and symbols, the characters that stray into programs. */
 bool msa_python_is_name_char(unsigned code);
 
 #endif

@@ -1,7 +1,7 @@
 /* The lexer of python_tokens.h.
  *
- * One function reads each kind of token. Which one applies is decided by the innermost open construct: inside the text of
- * an f-string (or a format specification) bytes are literal; everywhere else, fields of f-strings included, they are
+ * One function reads each kind of token. Which one applies is decided by the innermost open construct: inside the text
+ * of an f-string (or a format specification) bytes are literal; everywhere else, fields of f-strings included, they are
  * ordinary Python. A stack of brackets, in which a field is a bracket with a role, holds all of that. */
 #include "python_tokens.h"
 
@@ -22,17 +22,27 @@ __attribute__((format(printf, 3, 4))) static int fail(msa_python_lexer *lx, size
     return -1;
 }
 
-static bool at_end(const msa_python_lexer *lx) { return lx->position >= lx->length; }
+static bool at_end(const msa_python_lexer *lx) {
+    return lx->position >= lx->length;
+}
 
 /* The byte `ahead` places on, or 0 past the end (a source holds no NUL). */
 static char peek(const msa_python_lexer *lx, size_t ahead) {
     return ahead < lx->length - lx->position ? lx->source[lx->position + ahead] : 0;
 }
 
-static bool is_newline(char c) { return c == '\n' || c == '\r'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80); }
-static bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
+static bool is_newline(char c) {
+    return c == '\n' || c == '\r';
+}
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+static bool is_name_start(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80);
+}
+static bool is_name_part(char c) {
+    return is_name_start(c) || is_digit(c);
+}
 
 static void skip_newline(msa_python_lexer *lx) {
     lx->position += peek(lx, 0) == '\r' && peek(lx, 1) == '\n' ? 2 : 1;
@@ -99,11 +109,13 @@ static int finish(msa_python_lexer *lx, msa_python_token *token, msa_python_toke
 static int settle_indentation(msa_python_lexer *lx, int column, int alternative) {
     int top = lx->indent_count - 1;
     if (column == lx->indents[top].column) {
-        if (alternative != lx->indents[top].alternative) return fail(lx, lx->line, "inconsistent use of tabs and spaces");
+        if (alternative != lx->indents[top].alternative)
+            return fail(lx, lx->line, "inconsistent use of tabs and spaces");
         return 0;
     }
     if (column > lx->indents[top].column) {
-        if (alternative <= lx->indents[top].alternative) return fail(lx, lx->line, "inconsistent use of tabs and spaces");
+        if (alternative <= lx->indents[top].alternative)
+            return fail(lx, lx->line, "inconsistent use of tabs and spaces");
         if (lx->indent_count == MSA_PYTHON_MAX_INDENTS) return fail(lx, lx->line, "too many levels of indentation");
         lx->indents[lx->indent_count].column = column;
         lx->indents[lx->indent_count].alternative = alternative;
@@ -157,7 +169,8 @@ static int read_indentation(msa_python_lexer *lx) {
     }
     lx->line_start = false;
     if (at_end(lx)) return 0;
-    return joined < 0 ? settle_indentation(lx, column, alternative) : settle_indentation(lx, joined, joined_alternative);
+    return joined < 0 ? settle_indentation(lx, column, alternative)
+                      : settle_indentation(lx, joined, joined_alternative);
 }
 
 /* Skips what separates tokens within a logical line: spaces, comments, joined lines, and line ends inside brackets. */
@@ -178,10 +191,11 @@ static int skip_space(msa_python_lexer *lx) {
 }
 
 bool msa_python_is_keyword(const char *name, size_t length) {
-    static const char *const keywords[] = {
-        "False", "None",   "True", "and",  "as",     "assert", "async",    "await", "break", "class",  "continue", "def",
-        "del",   "elif",   "else", "except", "finally", "for", "from",     "global", "if",   "import", "in",       "is",
-        "lambda", "nonlocal", "not", "or", "pass",   "raise",  "return",   "try",   "while", "with",   "yield"};
+    static const char *const keywords[] = {"False",  "None",   "True",    "and",      "as",       "assert", "async",
+                                           "await",  "break",  "class",   "continue", "def",      "del",    "elif",
+                                           "else",   "except", "finally", "for",      "from",     "global", "if",
+                                           "import", "in",     "is",      "lambda",   "nonlocal", "not",    "or",
+                                           "pass",   "raise",  "return",  "try",      "while",    "with",   "yield"};
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
         if (strlen(keywords[i]) == length && memcmp(keywords[i], name, length) == 0) return true;
     return false;
@@ -365,11 +379,13 @@ static int read_name(msa_python_lexer *lx, msa_python_token *token) {
 }
 
 static size_t operator_length(const msa_python_lexer *lx) {
-    static const char *const operators[] = {"**=", "//=", ">>=", "<<=", "...", "==", "!=", "<=", ">=", "->", ":=", "+=", "-=",
-                                            "*=",  "/=",  "%=",  "@=",  "&=",  "|=", "^=", "**", "//", ">>", "<<", "<>"};
+    static const char *const operators[] = {
+        "**=", "//=", ">>=", "<<=", "...", "==", "!=", "<=", ">=", "->", ":=", "+=", "-=",
+        "*=",  "/=",  "%=",  "@=",  "&=",  "|=", "^=", "**", "//", ">>", "<<", "<>"};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         size_t size = strlen(operators[i]);
-        if (lx->length - lx->position >= size && memcmp(lx->source + lx->position, operators[i], size) == 0) return size;
+        if (lx->length - lx->position >= size && memcmp(lx->source + lx->position, operators[i], size) == 0)
+            return size;
     }
     return strchr("()[]{}:;,.=+-*/%@&|^~<>", peek(lx, 0)) ? 1 : 0;
 }
@@ -414,7 +430,8 @@ static int read_end(msa_python_lexer *lx, msa_python_token *token) {
 }
 
 static void begin(const msa_python_lexer *lx, msa_python_token *token) {
-    *token = (msa_python_token){.start = lx->position, .end = lx->position, .line = lx->line, .depth = lx->bracket_count};
+    *token =
+        (msa_python_token){.start = lx->position, .end = lx->position, .line = lx->line, .depth = lx->bracket_count};
 }
 
 int msa_python_lexer_next(msa_python_lexer *lx, msa_python_token *token) {

@@ -1,8 +1,9 @@
 /* Python's tokens, read one at a time from a buffer.
  *
- * The lexer follows the reference manual's lexical analysis (Python 3.8 to 3.14, whose f-strings nest) closely enough to
- * know where every statement starts and ends. Comments, blank lines and joined lines are consumed silently; every
- * token carries its byte range, so a caller can edit the source without disturbing a byte in between. It allocates nothing. */
+ * The lexer follows the reference manual's lexical analysis (Python 3.8 to 3.14, whose f-strings nest) closely enough
+ * to know where every statement starts and ends. Comments, blank lines and joined lines are consumed silently; every
+ * token carries its byte range, so a caller can edit the source without disturbing a byte in between. It allocates
+ * nothing. */
 #ifndef MSADAPTER_CLI_PYTHON_TOKENS_H
 #define MSADAPTER_CLI_PYTHON_TOKENS_H
 
@@ -16,7 +17,7 @@ typedef enum {
     MSA_PYTHON_DEDENT,
     MSA_PYTHON_NAME, /* identifiers and keywords */
     MSA_PYTHON_NUMBER,
-    MSA_PYTHON_STRING,       /* a whole literal with prefix and quotes, f-strings excepted */
+    MSA_PYTHON_STRING,        /* a whole literal with prefix and quotes, f-strings excepted */
     MSA_PYTHON_FSTRING_START, /* prefix and opening quotes; fields between the pieces come as ordinary tokens */
     MSA_PYTHON_FSTRING_MIDDLE,
     MSA_PYTHON_FSTRING_END,
@@ -45,7 +46,7 @@ typedef struct {
     const char *source;
     size_t length, position, line;
     msa_python_encoding encoding;
-    bool line_start;    /* the next byte begins a physical line outside brackets */
+    bool line_start;     /* the next byte begins a physical line outside brackets */
     bool line_has_token; /* a NEWLINE is owed for the current logical line */
     int pending;         /* INDENTs (positive) or DEDENTs (negative) not handed out yet */
 
@@ -73,8 +74,8 @@ typedef struct {
     char error[160];
 } msa_python_lexer;
 
-/* Prepares to read `source`, which is borrowed. Finds the encoding (byte order mark, coding cookie) and checks the bytes.
- * Returns 0, or -1 with error and error_line set. */
+/* Prepares to read `source`, which is borrowed. Finds the encoding (byte order mark, coding cookie) and checks the
+ * bytes. Returns 0, or -1 with error and error_line set. */
 int msa_python_lexer_open(msa_python_lexer *lexer, const char *source, size_t length);
 
 /* Reads the next token. Returns 0, or -1 with error and error_line set. After END it keeps returning END. */

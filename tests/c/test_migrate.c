@@ -25,11 +25,14 @@ static const struct {
     {"import torch.nn as nn\n", "import msadapter.pytorch.nn as nn\n"},
     {"import torch.nn.functional as F", "import msadapter.pytorch.nn.functional as F"},
     {"import torch.nn\n", "import msadapter.pytorch as torch, msadapter.pytorch.nn\n"},
-    {"import torch, torch.nn, torch.optim\n", "import msadapter.pytorch as torch, msadapter.pytorch.nn, msadapter.pytorch.optim\n"},
-    {"import torch as t, torch.nn\n", "import msadapter.pytorch as t, msadapter.pytorch as torch, msadapter.pytorch.nn\n"},
+    {"import torch, torch.nn, torch.optim\n",
+     "import msadapter.pytorch as torch, msadapter.pytorch.nn, msadapter.pytorch.optim\n"},
+    {"import torch as t, torch.nn\n",
+     "import msadapter.pytorch as t, msadapter.pytorch as torch, msadapter.pytorch.nn\n"},
     {"from torch import nn as n\n", "from msadapter.pytorch import nn as n\n"},
     {"from torch import *\n", "from msadapter.pytorch import *\n"},
-    {"from torch.utils.data import (A, # first\n    B as C,\n)\n", "from msadapter.pytorch.utils.data import (A, # first\n    B as C,\n)\n"},
+    {"from torch.utils.data import (A, # first\n    B as C,\n)\n",
+     "from msadapter.pytorch.utils.data import (A, # first\n    B as C,\n)\n"},
     {"from torch import(nn)\n", "from msadapter.pytorch import(nn)\n"},
     {"import torchvision\n", "import msadapter.torchvision as torchvision\n"},
     {"from torchvision import datasets, transforms\n", "from msadapter.torchvision import datasets, transforms\n"},
@@ -38,24 +41,32 @@ static const struct {
     {"import \\\n  torch \\\n  .nn as nn\n", "import \\\n  msadapter.pytorch \\\n  .nn as nn\n"},
     {"\\\nimport torch\n", "\\\nimport msadapter.pytorch as torch\n"},
     {"x = 1; import torch; y = 2\n", "x = 1; import msadapter.pytorch as torch; y = 2\n"},
-    {"if x: import torch; from torch import nn\n", "if x: import msadapter.pytorch as torch; from msadapter.pytorch import nn\n"},
+    {"if x: import torch; from torch import nn\n",
+     "if x: import msadapter.pytorch as torch; from msadapter.pytorch import nn\n"},
     {"try:\n\timport torch\nexcept ImportError: import torch.nn as t\nelse : pass\n",
      "try:\n\timport msadapter.pytorch as torch\nexcept ImportError: import msadapter.pytorch.nn as t\nelse : pass\n"},
-    {"def f(a: int = {1: 2}[1]) -> x:\n    import torch\n", "def f(a: int = {1: 2}[1]) -> x:\n    import msadapter.pytorch as torch\n"},
-    {"async def f():\n  async with a as b: from torch import nn\n", "async def f():\n  async with a as b: from msadapter.pytorch import nn\n"},
+    {"def f(a: int = {1: 2}[1]) -> x:\n    import torch\n",
+     "def f(a: int = {1: 2}[1]) -> x:\n    import msadapter.pytorch as torch\n"},
+    {"async def f():\n  async with a as b: from torch import nn\n",
+     "async def f():\n  async with a as b: from msadapter.pytorch import nn\n"},
     {"match x:\n case {'a': 1}: import torch\n", "match x:\n case {'a': 1}: import msadapter.pytorch as torch\n"},
     {"import torch\r\nx\r\n", "import msadapter.pytorch as torch\r\nx\r\n"},
     {"x\rimport torch\ry\r", "x\rimport msadapter.pytorch as torch\ry\r"},
     {"\xEF\xBB\xBFimport torch\n", "\xEF\xBB\xBFimport msadapter.pytorch as torch\n"},
-    {"# -*- coding: latin-1 -*-\nx = '\xE9'; import torch\n", "# -*- coding: latin-1 -*-\nx = '\xE9'; import msadapter.pytorch as torch\n"},
+    {"# -*- coding: latin-1 -*-\nx = '\xE9'; import torch\n",
+     "# -*- coding: latin-1 -*-\nx = '\xE9'; import msadapter.pytorch as torch\n"},
     {"#coding=gbk\nx = '\xB1\x5C'; import torch\n", "#coding=gbk\nx = '\xB1\x5C'; import msadapter.pytorch as torch\n"},
-    {"# coding: shift_jis\nx = '\x83\x5C'\nimport torch\n", "# coding: shift_jis\nx = '\x83\x5C'\nimport msadapter.pytorch as torch\n"},
+    {"# coding: shift_jis\nx = '\x83\x5C'\nimport torch\n",
+     "# coding: shift_jis\nx = '\x83\x5C'\nimport msadapter.pytorch as torch\n"},
     {"\f\nimport torch\n", "\f\nimport msadapter.pytorch as torch\n"},
     {"if x:\n  y\n\f  import torch\n", "if x:\n  y\n\f  import msadapter.pytorch as torch\n"},
     {"模型 = é = 1\nimport torch\n", "模型 = é = 1\nimport msadapter.pytorch as torch\n"},
-    {"x = f'{a!r:>{w}}' f\"{d[\"k\"]:{'{'}^4}\"; import torch\n", "x = f'{a!r:>{w}}' f\"{d[\"k\"]:{'{'}^4}\"; import msadapter.pytorch as torch\n"},
-    {"x = f'''{\n  a # }\n}''' rf'\\{b}' f'\\N{DASH}{{}}'\nimport torch\n", "x = f'''{\n  a # }\n}''' rf'\\{b}' f'\\N{DASH}{{}}'\nimport msadapter.pytorch as torch\n"},
-    {"x = f'{x:%H:%M}{y != z}{(lambda: 1)()}{q=}{t:=+5}'\nimport torch\n", "x = f'{x:%H:%M}{y != z}{(lambda: 1)()}{q=}{t:=+5}'\nimport msadapter.pytorch as torch\n"},
+    {"x = f'{a!r:>{w}}' f\"{d[\"k\"]:{'{'}^4}\"; import torch\n",
+     "x = f'{a!r:>{w}}' f\"{d[\"k\"]:{'{'}^4}\"; import msadapter.pytorch as torch\n"},
+    {"x = f'''{\n  a # }\n}''' rf'\\{b}' f'\\N{DASH}{{}}'\nimport torch\n",
+     "x = f'''{\n  a # }\n}''' rf'\\{b}' f'\\N{DASH}{{}}'\nimport msadapter.pytorch as torch\n"},
+    {"x = f'{x:%H:%M}{y != z}{(lambda: 1)()}{q=}{t:=+5}'\nimport torch\n",
+     "x = f'{x:%H:%M}{y != z}{(lambda: 1)()}{q=}{t:=+5}'\nimport msadapter.pytorch as torch\n"},
     {"x = t'{f'{f'{1}'}'}'; import torch\n", "x = t'{f'{f'{1}'}'}'; import msadapter.pytorch as torch\n"},
     {"x = 0xFFif y else 1_0.5e-3j; import torch\n", "x = 0xFFif y else 1_0.5e-3j; import msadapter.pytorch as torch\n"},
     {"def g():\n  x = yield\\\n    from_; y = (yield from torch)\n  raise A from torch\n", NULL},
@@ -139,7 +150,8 @@ static void check_rewrites(void) {
             bool equal = first.text && first.length == strlen(after) && memcmp(first.text, after, first.length) == 0;
             check(equal, before, "became something else");
             if (first.text) {
-                check(msa_migrate_source(first.text, first.length, &second) == 0 && !second.text, before, "not idempotent");
+                check(msa_migrate_source(first.text, first.length, &second) == 0 && !second.text, before,
+                      "not idempotent");
                 msa_migration_free(&second);
             }
         }
@@ -167,14 +179,16 @@ static void check_warnings(void) {
         int status = msa_migrate_source(warned[i].source, strlen(warned[i].source), &out);
         check(status == 0, warned[i].source, out.error);
         check(out.warning_count == (warned[i].line != 0), warned[i].source, "another number of warnings");
-        if (out.warning_count) check(out.warnings[0].line == warned[i].line, warned[i].source, "warned on another line");
+        if (out.warning_count)
+            check(out.warnings[0].line == warned[i].line, warned[i].source, "warned on another line");
         msa_migration_free(&out);
     }
 }
 
 /* Each token as one letter: what the lexer makes of a source. */
 static void check_tokens(const char *source, const char *expected) {
-    static const char letters[] = ".|><nds[t]o"; /* by kind: END NEWLINE INDENT DEDENT NAME NUMBER STRING FSTRING_* OPERATOR */
+    static const char letters[] =
+        ".|><nds[t]o"; /* by kind: END NEWLINE INDENT DEDENT NAME NUMBER STRING FSTRING_* OPERATOR */
     static msa_python_lexer lexer;
     char got[128];
     size_t count = 0;

@@ -1,6 +1,6 @@
-/* Fuzz target for the lexer, the rewriter and the diff behind `msadapter migrate`: hostile bytes never crash them, a rewritten
- * source is stable, and no byte outside the edits is lost. With libFuzzer, define MSA_LIBFUZZER; else main() runs a short,
- * repeatable round of mutations of the seeds below. */
+/* Fuzz target for the lexer, the rewriter and the diff behind `msadapter migrate`: hostile bytes never crash them, a
+ * rewritten source is stable, and no byte outside the edits is lost. With libFuzzer, define MSA_LIBFUZZER; else main()
+ * runs a short, repeatable round of mutations of the seeds below. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(source, data, size);
     msa_migration first, second;
     int status = msa_migrate_source(source, size, &first);
-    require(status == 0 || (first.error[0] && first.error_line > 0 && !first.text), "a refusal names a line and gives no text");
+    require(status == 0 || (first.error[0] && first.error_line > 0 && !first.text),
+            "a refusal names a line and gives no text");
     if (status == 0 && first.text) {
         require(count_lines(source, size) == count_lines(first.text, first.length), "lines are kept");
         require(msa_migrate_source(first.text, first.length, &second) == 0, "the result can be read");

@@ -111,6 +111,8 @@ def _fresh_main(file, spec, loader, package):
     main_module = type(sys)("__main__")
     main_module.__dict__.update(__builtins__=sys.modules["builtins"], __file__=file, __cached__=spec and spec.cached)
     main_module.__dict__.update(__spec__=spec, __loader__=loader, __package__=package)
+    if sys.version_info < (3, 14):
+        main_module.__annotations__ = {}
     _kept.append(sys.modules["__main__"])  # its frames are still running
     sys.modules["__main__"] = main_module
     return main_module.__dict__
@@ -188,12 +190,12 @@ def _run_script(script, arguments):
 
 
 def _is_archive(path):
-    with open(path, "rb") as file:
-        if file.read(2) == b"#!":
-            return False
-    import zipfile
+    import zipimport
 
-    return zipfile.is_zipfile(path)
+    try:
+        return bool(zipimport.zipimporter(path))
+    except zipimport.ZipImportError:
+        return False
 
 
 def _run_container(script, path):

@@ -54,11 +54,15 @@ static double stirling_tail(double k) {
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
 }
 
-/* Hoermann's BTRS, for p <= 1/2. */
-static double binomial_large(msa_generator *g, double count, double p) {
-    double deviation = sqrt(count * p * (1 - p));
-    double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, c = count * p + 0.5;
-    double box = 0.92 - 4.2 / b, r = p / (1 - p), alpha = (2.83 + 5.1 / b) * deviation, m = floor((count + 1) * p);
+/* Hoermann's BTRS, for p <= 1/2. What is made of count and p alone is, in PyTorch, in the precision of the inputs. */
+static double binomial_large(msa_generator *g, double count, double p, bool single) {
+    float n = (float)count, f = (float)p; /* exact where `single` */
+    double mean = single ? (double)(n * f) : count * p;
+    double deviation = single ? (double)sqrtf(n * f * (1 - f)) : sqrt(count * p * (1 - p));
+    double r = single ? (double)(f / (1 - f)) : p / (1 - p);
+    double m = floor(single ? (double)((n + 1) * f) : (count + 1) * p);
+    double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, c = mean + 0.5;
+    double box = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * deviation;
     for (;;) {
         double u = draw_double(g) - 0.5, v = draw_double(g), us = 0.5 - fabs(u);
         double k = floor((2 * a / us + b) * u + c);
@@ -90,7 +94,7 @@ static double binomial(msa_generator *g, double count, double p, bool single) {
     if (!(isfinite(count) && p == p)) return NAN; /* no such distribution, and the rejection would not end */
     double q = p <= 0.5 ? p : 1 - p;
     bool large = single ? (float)count * (float)q >= 10 : count * q >= 10;
-    double drawn = large ? binomial_large(g, count, q) : binomial_small(g, count, q);
+    double drawn = large ? binomial_large(g, count, q, single) : binomial_small(g, count, q);
     return p <= 0.5 ? drawn : count - drawn;
 }
 

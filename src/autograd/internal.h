@@ -9,7 +9,9 @@
 #include "ops/internal.h"
 #include "tensor/internal.h"
 
-#define MSA_FAST_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+/* Not initial-exec: that would put all thread-local data of the library into the few hundred bytes that a program keeps for
+ * libraries loaded later, and importing the extension would fail. */
+#define MSA_FAST_TLS _Thread_local
 
 extern MSA_FAST_TLS bool msa_grad_mode;      /* whether operators record */
 extern MSA_FAST_TLS bool msa_inference_mode; /* new tensors can never be recorded */

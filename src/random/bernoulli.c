@@ -21,7 +21,8 @@ static void fill_ones(msa_generator *g, void *data, int64_t n, msa_dtype dtype, 
         for (int64_t i = 0; i < n; i++) to[i] = draw_double(g) < p ? bits : 0;
         break;
     }
-    default: FILL_DOUBLES(data, n, dtype, draw_double(g) < p ? one : 0.0);
+    default:
+        FILL_DOUBLES(data, n, dtype, draw_double(g) < p ? one : 0.0);
     }
 }
 
@@ -45,9 +46,11 @@ int msa_random_bernoulli_each(msa_generator *g, void *data, int64_t n, msa_dtype
         load_doubles(values, p, p_dtype, first, count);
         for (int64_t i = 0; i < count; i++) {
             if (!(values[i] >= 0 && values[i] <= 1))
-                return msa_fail(MSA_RUNTIME_ERROR, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
-                                                   "message be improved?  If so, please report an enhancement request to PyTorch.)");
-            values[i] = p_dtype == MSA_FLOAT64 ? draw_double(locked) < values[i] : draw_float(locked) < (float)values[i];
+                return msa_fail(MSA_RUNTIME_ERROR,
+                                "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
+                                "message be improved?  If so, please report an enhancement request to PyTorch.)");
+            values[i] =
+                p_dtype == MSA_FLOAT64 ? draw_double(locked) < values[i] : draw_float(locked) < (float)values[i];
         }
         store_doubles(data, dtype, first, values, count);
     }

@@ -46,8 +46,8 @@ int msa_random_poisson(msa_generator *g, void *out, const void *rate, int64_t n,
 
 /* The remainder of Stirling's series for log k!. */
 static double stirling_tail(double k) {
-    static const double small[] = {0.0810614667953272,  0.0413406959554092,  0.0276779256849983, 0.02079067210376509,
-                                   0.0166446911898211,  0.0138761288230707,  0.0118967099458917, 0.0104112652619720,
+    static const double small[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
+                                   0.0166446911898211,  0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
                                    0.00925546218271273, 0.00833056343336287};
     if (k <= 9) return small[(int)(k < 0 ? 0 : k)];
     double square = (k + 1) * (k + 1);
@@ -106,8 +106,7 @@ int msa_random_binomial(msa_generator *g, void *out, const void *count, const vo
         int64_t size = n - first < DRAWS ? n - first : DRAWS;
         load_doubles(counts, count, dtype, first, size);
         load_doubles(chances, p, dtype, first, size);
-        for (int64_t i = 0; i < size; i++)
-            counts[i] = binomial(locked, counts[i], chances[i], dtype != MSA_FLOAT64);
+        for (int64_t i = 0; i < size; i++) counts[i] = binomial(locked, counts[i], chances[i], dtype != MSA_FLOAT64);
         store_doubles(out, dtype, first, counts, size);
     }
     return 0;

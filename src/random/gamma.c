@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 
-/* Marsaglia and Tsang's squeeze for alpha >= 1; below, a number for alpha + 1 times u^(1/alpha). As in PyTorch the third is one
- * of single precision, and for float32 so is the arithmetic on alpha. */
+/* Marsaglia and Tsang's squeeze for alpha >= 1; below, a number for alpha + 1 times u^(1/alpha). As in PyTorch the
+ * third is one of single precision, and for float32 so is the arithmetic on alpha. */
 static double draw_gamma(msa_generator *g, double alpha, bool single) {
     double scale = 1;
     if (!(alpha > 0 && alpha < INFINITY)) return alpha <= 0 ? 0 : alpha; /* the loop would not end on them */

@@ -15,7 +15,8 @@ typedef struct {
     int32_t seeded;
     uint64_t next;
     uint64_t state[MT_SIZE];
-    double normal_x, normal_y, normal_rho; /* the legacy form keeps the pair's angle / 2 pi and radius; now y is the number */
+    double normal_x, normal_y,
+        normal_rho; /* the legacy form keeps the pair's angle / 2 pi and radius; now y is the number */
     int32_t normal_is_valid;
     int32_t padding;
     float next_float;
@@ -42,8 +43,7 @@ void msa_generator_refill(msa_generator *g) {
 static void start(msa_generator *g, uint64_t seed) {
     g->initial_seed = seed;
     g->state[0] = (uint32_t)seed;
-    for (uint32_t i = 1; i < MT_SIZE; i++)
-        g->state[i] = 1812433253u * (g->state[i - 1] ^ (g->state[i - 1] >> 30)) + i;
+    for (uint32_t i = 1; i < MT_SIZE; i++) g->state[i] = 1812433253u * (g->state[i - 1] ^ (g->state[i - 1] >> 30)) + i;
     g->left = 1;
     g->next = 0;
     g->has_double = g->has_float = false;
@@ -62,7 +62,9 @@ static uint64_t system_seed(void) {
 }
 
 /* Another thread of the parent may have been drawing at the fork: the child must not wait for it. */
-static void unlock_in_child(void) { pthread_mutex_init(&default_generator.lock, NULL); }
+static void unlock_in_child(void) {
+    pthread_mutex_init(&default_generator.lock, NULL);
+}
 
 static void start_default(void) {
     start(&default_generator, system_seed());
@@ -106,7 +108,9 @@ msa_generator *msa_generator_lock(msa_generator *g) {
     return g;
 }
 
-void msa_generator_unlock(msa_generator *g) { pthread_mutex_unlock(&g->lock); }
+void msa_generator_unlock(msa_generator *g) {
+    pthread_mutex_unlock(&g->lock);
+}
 
 void msa_generator_manual_seed(msa_generator *g, uint64_t seed) {
     auto_unlock msa_generator *locked = msa_generator_lock(g);
@@ -156,14 +160,16 @@ void msa_generator_get_state(msa_generator *g, void *state) {
 
 int msa_generator_set_state(msa_generator *g, const void *state, size_t bytes) {
     if (bytes != MSA_GENERATOR_LEGACY_BYTES && bytes != MSA_GENERATOR_STATE_BYTES)
-        return msa_fail(MSA_RUNTIME_ERROR,
-                        "Expected either a CPUGeneratorImplStateLegacy of size %d or a CPUGeneratorImplState of size %d "
-                        "but found the input RNG state size to be %zu",
-                        MSA_GENERATOR_LEGACY_BYTES, MSA_GENERATOR_STATE_BYTES, bytes);
+        return msa_fail(
+            MSA_RUNTIME_ERROR,
+            "Expected either a CPUGeneratorImplStateLegacy of size %d or a CPUGeneratorImplState of size %d "
+            "but found the input RNG state size to be %zu",
+            MSA_GENERATOR_LEGACY_BYTES, MSA_GENERATOR_STATE_BYTES, bytes);
     saved_state s;
     memset(&s, 0, sizeof s);
     memcpy(&s, state, bytes);
-    if (s.seeded != 1 || s.left <= 0 || s.left > MT_SIZE || s.next > MT_SIZE || (s.left > 1 && s.next + (uint64_t)s.left > MT_SIZE + 1))
+    if (s.seeded != 1 || s.left <= 0 || s.left > MT_SIZE || s.next > MT_SIZE ||
+        (s.left > 1 && s.next + (uint64_t)s.left > MT_SIZE + 1))
         return msa_fail(MSA_RUNTIME_ERROR, "Invalid mt19937 state");
     auto_unlock msa_generator *locked = msa_generator_lock(g);
     locked->initial_seed = s.initial_seed;

@@ -11,16 +11,26 @@ typedef struct {
 
 static bounds bounds_of(msa_dtype dtype) {
     switch (dtype) {
-    case MSA_BOOL: return (bounds){"bool", 0, 1};
-    case MSA_UINT8: return (bounds){"unsigned char", 0, UINT8_MAX};
-    case MSA_INT8: return (bounds){"signed char", INT8_MIN, INT8_MAX};
-    case MSA_INT16: return (bounds){"short int", INT16_MIN, INT16_MAX};
-    case MSA_INT32: return (bounds){"int", INT32_MIN, INT32_MAX};
-    case MSA_FLOAT16: return (bounds){"c10::Half", -65504, 65504};
-    case MSA_BFLOAT16: return (bounds){"c10::BFloat16", INT64_MIN, INT64_MAX};
-    case MSA_FLOAT32: return (bounds){"float", INT64_MIN, INT64_MAX};
-    case MSA_FLOAT64: return (bounds){"double", INT64_MIN, INT64_MAX};
-    default: return (bounds){"long int", INT64_MIN, INT64_MAX};
+    case MSA_BOOL:
+        return (bounds){"bool", 0, 1};
+    case MSA_UINT8:
+        return (bounds){"unsigned char", 0, UINT8_MAX};
+    case MSA_INT8:
+        return (bounds){"signed char", INT8_MIN, INT8_MAX};
+    case MSA_INT16:
+        return (bounds){"short int", INT16_MIN, INT16_MAX};
+    case MSA_INT32:
+        return (bounds){"int", INT32_MIN, INT32_MAX};
+    case MSA_FLOAT16:
+        return (bounds){"c10::Half", -65504, 65504};
+    case MSA_BFLOAT16:
+        return (bounds){"c10::BFloat16", INT64_MIN, INT64_MAX};
+    case MSA_FLOAT32:
+        return (bounds){"float", INT64_MIN, INT64_MAX};
+    case MSA_FLOAT64:
+        return (bounds){"double", INT64_MIN, INT64_MAX};
+    default:
+        return (bounds){"long int", INT64_MIN, INT64_MAX};
     }
 }
 
@@ -33,8 +43,7 @@ static int check_range(msa_dtype dtype, int64_t from, int64_t last) {
 
 static int check_type(msa_dtype dtype) {
     if (!msa_is_complex(dtype)) return 0;
-    return msa_fail(MSA_RUNTIME_ERROR,
-                    "check_random_bounds handles only integral, floating-point and boolean types");
+    return msa_fail(MSA_RUNTIME_ERROR, "check_random_bounds handles only integral, floating-point and boolean types");
 }
 
 /* An integer as the floating type holds it; saturated, because the nearest float may be 2^63. */
@@ -66,7 +75,8 @@ static inline void store_integers(void *data, msa_dtype dtype, int64_t first, co
 }
 
 /* base + draw % range, in n elements; range 0 stands for 2^64. The loops are separate for their modulus's sake. */
-static void fill_range(msa_generator *g, void *data, int64_t n, msa_dtype dtype, uint64_t range, uint64_t base, bool wide) {
+static void fill_range(msa_generator *g, void *data, int64_t n, msa_dtype dtype, uint64_t range, uint64_t base,
+                       bool wide) {
     int64_t draws[DRAWS];
     for (int64_t first = 0; first < n; first += DRAWS) {
         int64_t count = n - first < DRAWS ? n - first : DRAWS;
@@ -84,7 +94,8 @@ static void fill_range(msa_generator *g, void *data, int64_t n, msa_dtype dtype,
 
 int msa_random_integers(msa_generator *g, void *data, int64_t n, msa_dtype dtype) {
     if (msa_is_complex(dtype)) return not_implemented("random_kernel_cpu", dtype);
-    uint64_t range = msa_is_floating(dtype) ? (1ull << significand_bits(dtype)) + 1 : (uint64_t)bounds_of(dtype).high + 1;
+    uint64_t range =
+        msa_is_floating(dtype) ? (1ull << significand_bits(dtype)) + 1 : (uint64_t)bounds_of(dtype).high + 1;
     auto_unlock msa_generator *locked = msa_generator_lock(g);
     fill_range(locked, data, n, dtype, range, 0, dtype == MSA_INT64 || dtype == MSA_FLOAT64);
     return 0;
@@ -93,17 +104,17 @@ int msa_random_integers(msa_generator *g, void *data, int64_t n, msa_dtype dtype
 int msa_random_integers_between(msa_generator *g, void *data, int64_t n, msa_dtype dtype, int64_t from, int64_t to) {
     if (check_type(dtype)) return -1;
     if (from >= to)
-        return msa_fail(MSA_RUNTIME_ERROR,
-                        "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", (long long)from,
-                        (long long)to);
+        return msa_fail(MSA_RUNTIME_ERROR, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                        (long long)from, (long long)to);
     if (msa_is_floating(dtype)) {
         from = lower_bound(dtype, from);
         to = upper_bound(dtype, to);
         if (from >= to)
-            return msa_fail(MSA_RUNTIME_ERROR,
-                            "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=%lld "
-                            ">= to=%lld",
-                            (long long)from, (long long)to);
+            return msa_fail(
+                MSA_RUNTIME_ERROR,
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=%lld "
+                ">= to=%lld",
+                (long long)from, (long long)to);
     }
     if (check_range(dtype, from, to - 1)) return -1;
     uint64_t range = (uint64_t)to - (uint64_t)from;
@@ -116,7 +127,8 @@ int msa_random_integers_from(msa_generator *g, void *data, int64_t n, msa_dtype 
     if (check_type(dtype)) return -1;
     uint64_t range = 0;
     if (from == INT64_MIN) {
-        if (dtype == MSA_FLOAT16 || dtype == MSA_BOOL) return not_implemented("random_full_64_bits_range_kernel_cpu", dtype);
+        if (dtype == MSA_FLOAT16 || dtype == MSA_BOOL)
+            return not_implemented("random_full_64_bits_range_kernel_cpu", dtype);
         if (dtype < MSA_INT64)
             return msa_fail(MSA_RUNTIME_ERROR, "random_full_64_bits_range_kernel_cpu handles only int64, double, float "
                                                "and bfloat16");
@@ -129,10 +141,11 @@ int msa_random_integers_from(msa_generator *g, void *data, int64_t n, msa_dtype 
         last = (int64_t)1 << significand_bits(dtype);
         from = lower_bound(dtype, from);
         if (from >= last)
-            return msa_fail(MSA_RUNTIME_ERROR,
-                            "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
-                            "from=%lld > to_inc=%lld",
-                            (long long)from, (long long)last);
+            return msa_fail(
+                MSA_RUNTIME_ERROR,
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
+                "from=%lld > to_inc=%lld",
+                (long long)from, (long long)last);
     }
     if (check_range(dtype, from, last)) return -1;
     range = (uint64_t)last - (uint64_t)from + 1;
@@ -141,33 +154,43 @@ int msa_random_integers_from(msa_generator *g, void *data, int64_t n, msa_dtype 
     return 0;
 }
 
-#define SHUFFLE(T, DRAW) \
-    do { \
-        T *p = data; \
-        for (int64_t i = 0; i < n - 1; i++) { \
-            int64_t other = i + (int64_t)(DRAW % (uint64_t)(n - i)); \
-            T kept = p[i]; \
-            p[i] = p[other]; \
-            p[other] = kept; \
-        } \
+#define SHUFFLE(T, DRAW)                                                                                               \
+    do {                                                                                                               \
+        T *p = data;                                                                                                   \
+        for (int64_t i = 0; i < n - 1; i++) {                                                                          \
+            int64_t other = i + (int64_t)(DRAW % (uint64_t)(n - i));                                                   \
+            T kept = p[i];                                                                                             \
+            p[i] = p[other];                                                                                           \
+            p[other] = kept;                                                                                           \
+        }                                                                                                              \
     } while (0)
-#define SHUFFLE_ANY(DRAW) \
-    do { \
-        switch (msa_dtype_size(dtype)) { \
-        case 1: SHUFFLE(uint8_t, DRAW); break; \
-        case 2: SHUFFLE(uint16_t, DRAW); break; \
-        case 4: SHUFFLE(uint32_t, DRAW); break; \
-        default: SHUFFLE(uint64_t, DRAW); \
-        } \
+#define SHUFFLE_ANY(DRAW)                                                                                              \
+    do {                                                                                                               \
+        switch (msa_dtype_size(dtype)) {                                                                               \
+        case 1:                                                                                                        \
+            SHUFFLE(uint8_t, DRAW);                                                                                    \
+            break;                                                                                                     \
+        case 2:                                                                                                        \
+            SHUFFLE(uint16_t, DRAW);                                                                                   \
+            break;                                                                                                     \
+        case 4:                                                                                                        \
+            SHUFFLE(uint32_t, DRAW);                                                                                   \
+            break;                                                                                                     \
+        default:                                                                                                       \
+            SHUFFLE(uint64_t, DRAW);                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static int check_permutation(int64_t n, msa_dtype dtype) {
     static const char *const c_names[] = {"bool", "uint8_t", "int8_t", "int16_t", "int"};
     if (dtype == MSA_BOOL || msa_is_complex(dtype)) return not_implemented("randperm", dtype);
-    if (n < 0) return msa_fail(MSA_RUNTIME_ERROR, "Trying to create tensor with negative dimension %lld: [%lld]", (long long)n, (long long)n);
+    if (n < 0)
+        return msa_fail(MSA_RUNTIME_ERROR, "Trying to create tensor with negative dimension %lld: [%lld]", (long long)n,
+                        (long long)n);
     if (dtype < MSA_INT64 && n > bounds_of(dtype).high)
         return msa_fail(MSA_RUNTIME_ERROR, "value cannot be converted to type %s without overflow", c_names[dtype]);
-    if (dtype == MSA_FLOAT16 && n > 2049) return msa_fail(MSA_RUNTIME_ERROR, "n cannot be greater than 2049 for Half type.");
+    if (dtype == MSA_FLOAT16 && n > 2049)
+        return msa_fail(MSA_RUNTIME_ERROR, "n cannot be greater than 2049 for Half type.");
     if (dtype == MSA_FLOAT32 && n > (1ll << 24) + 1)
         return msa_fail(MSA_RUNTIME_ERROR, "n cannot be greater than 2^24+1 for Float type.");
     if (dtype == MSA_FLOAT64 && n > (1ll << 53) + 1)

@@ -26,7 +26,9 @@ msa_generator *msa_generator_lock(msa_generator *g);
 void msa_generator_unlock(msa_generator *g);
 void msa_generator_refill(msa_generator *g);
 
-static inline void unlock_generator(msa_generator **g) { msa_generator_unlock(*g); }
+static inline void unlock_generator(msa_generator **g) {
+    msa_generator_unlock(*g);
+}
 /* `msa_generator *locked = ...` released at the end of its scope. */
 #define auto_unlock __attribute__((cleanup(unlock_generator)))
 
@@ -45,8 +47,12 @@ static inline uint64_t draw64(msa_generator *g) {
 }
 
 /* Uniform in [0, 1). */
-static inline double draw_double(msa_generator *g) { return (double)(draw64(g) & ((1ull << 53) - 1)) * 0x1p-53; }
-static inline float draw_float(msa_generator *g) { return (float)(draw32(g) & 0xffffffu) * 0x1p-24f; }
+static inline double draw_double(msa_generator *g) {
+    return (double)(draw64(g) & ((1ull << 53) - 1)) * 0x1p-53;
+}
+static inline float draw_float(msa_generator *g) {
+    return (float)(draw32(g) & 0xffffffu) * 0x1p-24f;
+}
 
 double msa_draw_normal(msa_generator *g);      /* standard, in pairs */
 double msa_draw_exponential(msa_generator *g); /* with lambda = 1 */
@@ -54,16 +60,24 @@ double msa_draw_exponential(msa_generator *g); /* with lambda = 1 */
 /* The value as `dtype` holds it. */
 static inline double round_to(msa_dtype dtype, double v) {
     switch (dtype) {
-    case MSA_FLOAT32: return (float)v;
-    case MSA_FLOAT16: return (float)(_Float16)(float)v;
-    case MSA_BFLOAT16: return msa_from_bfloat16(msa_to_bfloat16((float)v));
-    default: return v;
+    case MSA_FLOAT32:
+        return (float)v;
+    case MSA_FLOAT16:
+        return (float)(_Float16)(float)v;
+    case MSA_BFLOAT16:
+        return msa_from_bfloat16(msa_to_bfloat16((float)v));
+    default:
+        return v;
     }
 }
 
 /* Bits of the significand, the hidden one counted; 0 for other types. */
 static inline int significand_bits(msa_dtype dtype) {
-    return dtype == MSA_FLOAT64 ? 53 : dtype == MSA_FLOAT32 ? 24 : dtype == MSA_FLOAT16 ? 11 : dtype == MSA_BFLOAT16 ? 8 : 0;
+    return dtype == MSA_FLOAT64    ? 53
+           : dtype == MSA_FLOAT32  ? 24
+           : dtype == MSA_FLOAT16  ? 11
+           : dtype == MSA_BFLOAT16 ? 8
+                                   : 0;
 }
 
 static inline double largest_of(msa_dtype dtype) {
@@ -96,14 +110,14 @@ static inline void store_doubles(void *data, msa_dtype dtype, int64_t first, con
 }
 
 /* Fill n elements with the double expression `draw`, evaluated in order with the generator `locked`. */
-#define FILL_DOUBLES(data, n, dtype, draw) \
-    do { \
-        double draws_[DRAWS]; \
-        for (int64_t first_ = 0; first_ < (n); first_ += DRAWS) { \
-            int64_t count_ = (n) - first_ < DRAWS ? (n) - first_ : DRAWS; \
-            for (int64_t i_ = 0; i_ < count_; i_++) draws_[i_] = (draw); \
-            store_doubles((data), (dtype), first_, draws_, count_); \
-        } \
+#define FILL_DOUBLES(data, n, dtype, draw)                                                                             \
+    do {                                                                                                               \
+        double draws_[DRAWS];                                                                                          \
+        for (int64_t first_ = 0; first_ < (n); first_ += DRAWS) {                                                      \
+            int64_t count_ = (n)-first_ < DRAWS ? (n)-first_ : DRAWS;                                                  \
+            for (int64_t i_ = 0; i_ < count_; i_++) draws_[i_] = (draw);                                               \
+            store_doubles((data), (dtype), first_, draws_, count_);                                                    \
+        }                                                                                                              \
     } while (0)
 
 static inline int not_implemented(const char *kernel, msa_dtype dtype) {

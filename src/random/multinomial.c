@@ -24,8 +24,7 @@ static int check_weights(const double *p, int64_t categories) {
             return msa_fail(MSA_RUNTIME_ERROR, "probability tensor contains either `inf`, `nan` or element < 0");
         sum += p[j];
     }
-    if (sum == 0)
-        return msa_fail(MSA_RUNTIME_ERROR, "invalid multinomial distribution (sum of probabilities <= 0)");
+    if (sum == 0) return msa_fail(MSA_RUNTIME_ERROR, "invalid multinomial distribution (sum of probabilities <= 0)");
     return 0;
 }
 
@@ -70,7 +69,8 @@ static int accumulate(double *p, int64_t categories, msa_dtype dtype) {
         if (!(p[j] >= 0))
             return msa_fail(MSA_RUNTIME_ERROR, "invalid multinomial distribution (encountering probability entry < 0)");
         if (!isfinite(p[j]))
-            return msa_fail(MSA_RUNTIME_ERROR, "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
+            return msa_fail(MSA_RUNTIME_ERROR,
+                            "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
         p[j] = sum = round_to(dtype, sum + p[j]);
     }
     if (!(sum > 0)) return msa_fail(MSA_RUNTIME_ERROR, "invalid multinomial distribution (sum of probabilities <= 0)");
@@ -102,12 +102,10 @@ int msa_random_multinomial(msa_generator *g, int64_t *out, const void *p, msa_dt
     if (rows <= 0) return 0;
     if (categories <= 0)
         return msa_fail(MSA_RUNTIME_ERROR, "invalid multinomial distribution (sum of probabilities <= 0)");
-    if (categories > (1ll << 24))
-        return msa_fail(MSA_RUNTIME_ERROR, "number of categories cannot exceed 2^24");
+    if (categories > (1ll << 24)) return msa_fail(MSA_RUNTIME_ERROR, "number of categories cannot exceed 2^24");
     msa_auto_free double *weights = msa_malloc((size_t)categories * sizeof *weights);
     if (!weights) return -1;
-    if (!replacement)
-        return without_replacement(g, out, p, dtype, rows, categories, samples, weights);
+    if (!replacement) return without_replacement(g, out, p, dtype, rows, categories, samples, weights);
     auto_unlock msa_generator *locked = msa_generator_lock(g);
     for (int64_t i = 0; i < rows; i++) {
         load_doubles(weights, p, dtype, i * categories, categories);

@@ -1,7 +1,8 @@
 /* Normal and log-normal numbers by Box and Muller's transformation, in PyTorch's two arrangements.
  *
- * The blocks of float32 use polynomials for logarithm, sine and cosine (S. Moshier's Cephes, single precision) with the fused
- * steps that PyTorch's AVX2 build has, so that the values agree to the last bit; the portable form rounds in the same places. */
+ * The blocks of float32 use polynomials for logarithm, sine and cosine (S. Moshier's Cephes, single precision) with the
+ * fused steps that PyTorch's AVX2 build has, so that the values agree to the last bit; the portable form rounds in the
+ * same places. */
 #include "random/internal.h"
 
 #include <string.h>
@@ -115,7 +116,8 @@ static void draw_block_half(msa_generator *g, void *data, int64_t first, msa_dty
     msa_convert(dtype, element(data, dtype, first), 1, MSA_FLOAT32, block, 1, BLOCK);
 }
 
-/* n >= BLOCK. All whole blocks and the rest are drawn first, in order; then the last BLOCK elements are drawn anew where a rest was left. */
+/* n >= BLOCK. All whole blocks and the rest are drawn first, in order; then the last BLOCK elements are drawn anew
+ * where a rest was left. */
 static void normal_blocks(msa_generator *g, void *data, int64_t n, msa_dtype dtype, double mean, double std) {
     int64_t blocks = n / BLOCK, rest = n % BLOCK;
     if (dtype == MSA_FLOAT32) {

@@ -1,4 +1,5 @@
-/* Uniform numbers, and the distributions made from one of them by inversion: exponential, Cauchy, geometric, rrelu's noise. */
+/* Uniform numbers, and the distributions made from one of them by inversion: exponential, Cauchy, geometric, rrelu's
+ * noise. */
 #include "random/internal.h"
 
 static int check_uniform(msa_dtype dtype, double from, double to) {
@@ -11,8 +12,8 @@ static int check_uniform(msa_dtype dtype, double from, double to) {
         return msa_fail(MSA_RUNTIME_ERROR, "from is out of bounds for %s", kind);
     if (!(to >= -largest && to <= largest)) return msa_fail(MSA_RUNTIME_ERROR, "to is out of bounds for %s", kind);
     if (from > to)
-        return msa_fail(MSA_RUNTIME_ERROR,
-                        "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+        return msa_fail(MSA_RUNTIME_ERROR, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g",
+                        from, to);
     if (to - from > largest)
         return msa_fail(MSA_RUNTIME_ERROR,
                         "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g which "
@@ -61,7 +62,9 @@ int msa_random_uniform(msa_generator *g, void *data, int64_t n, msa_dtype dtype,
     return 0;
 }
 
-double msa_draw_exponential(msa_generator *g) { return -log(1 - draw_double(g)); }
+double msa_draw_exponential(msa_generator *g) {
+    return -log(1 - draw_double(g));
+}
 
 int msa_random_exponential(msa_generator *g, void *data, int64_t n, msa_dtype dtype, double lambda) {
     if (!msa_is_floating(dtype)) return not_implemented("exponential_cpu", dtype);
@@ -81,8 +84,7 @@ int msa_random_cauchy(msa_generator *g, void *data, int64_t n, msa_dtype dtype, 
 
 int msa_random_geometric(msa_generator *g, void *data, int64_t n, msa_dtype dtype, double p) {
     if (!msa_is_floating(dtype) && !msa_is_integral(dtype, false)) return not_implemented("geometric_cpu", dtype);
-    if (!(p > 0 && p < 1))
-        return msa_fail(MSA_RUNTIME_ERROR, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+    if (!(p > 0 && p < 1)) return msa_fail(MSA_RUNTIME_ERROR, "geometric_ expects p to be in (0, 1), but got p=%g", p);
     auto_unlock msa_generator *locked = msa_generator_lock(g);
     double base = log(1 - p);
     FILL_DOUBLES(data, n, dtype, ceil(log(draw_double(locked)) / base));

@@ -1,4 +1,5 @@
-/* The random numbers are PyTorch's: every array below was drawn by PyTorch 1.13.1 (Debian's, AVX2) on the CPU after manual_seed(2024). */
+/* The random numbers are PyTorch's: every array below was drawn by PyTorch 1.13.1 (Debian's, AVX2) on the CPU after
+ * manual_seed(2024). */
 #include "msadapter/random.h"
 
 #include <stdlib.h>
@@ -16,24 +17,36 @@ static const float uniform_bfloat16[] = {
     0.53125f, 0.9765625f, 0.375f, 0.5f, 0.10546875f,
 };
 static const float normal_17[] = {
-    -1.22623551f, -2.18068457f, 0.369955152f, 0.414397985f, 1.8567189f, 1.97758257f, -0.432155997f, 1.3667177f,
-    0.713076174f, -0.042119123f, 1.65792346f, -1.30846882f, 0.996183276f, 0.939077139f, 1.4147526f, 0.634335816f,
-    -0.077645123f,
+    -1.22623551f,  -2.18068457f, 0.369955152f, 0.414397985f,  1.8567189f,    1.97758257f,
+    -0.432155997f, 1.3667177f,   0.713076174f, -0.042119123f, 1.65792346f,   -1.30846882f,
+    0.996183276f,  0.939077139f, 1.4147526f,   0.634335816f,  -0.077645123f,
 };
 static const float normal_5[] = {
     -0.0404291674f, 1.72599208f, -0.814038754f, 1.37216663f, 0.505964816f,
 };
 static const double normal_double_17[] = {
-    -0.70402474203780663, -0.91091391769011898, 0.7266241169549239, 0.73769944087777684,
+    -0.70402474203780663,
+    -0.91091391769011898,
+    0.7266241169549239,
+    0.73769944087777684,
 };
 static const double log_normal[] = {
-    3.639746973748661, 5.1820380458967836, 3.1180014857531146, 4.8280049419476008,
+    3.639746973748661,
+    5.1820380458967836,
+    3.1180014857531146,
+    4.8280049419476008,
 };
 static const double exponential[] = {
-    0.9755474104521622, 4.967805527782633, 1.3609882245913256, 4.2425006361849285,
+    0.9755474104521622,
+    4.967805527782633,
+    1.3609882245913256,
+    4.2425006361849285,
 };
 static const double cauchy[] = {
-    1.1046298857280692, 1.5337299424994604, 1.186103677013973, 1.4653905373661071,
+    1.1046298857280692,
+    1.5337299424994604,
+    1.186103677013973,
+    1.4653905373661071,
 };
 static const int64_t geometric[] = {
     7, 2, 5, 2, 1, 7, 5, 4,
@@ -48,19 +61,31 @@ static const float dropout[] = {
     1.42857146f, 0.0f, 1.42857146f, 0.0f, 0.0f, 1.42857146f, 1.42857146f, 1.42857146f,
 };
 static const int64_t random_int32[] = {
-    378019464, 1104465402, 855165536, 1025411712,
+    378019464,
+    1104465402,
+    855165536,
+    1025411712,
 };
 static const float random_float[] = {
-    8920562.0f, 13946169.0f, 16304558.0f, 2001347.0f,
+    8920562.0f,
+    13946169.0f,
+    16304558.0f,
+    2001347.0f,
 };
 static const int64_t random_small[] = {
     68, 87, 82, 30, 38, 84, 67, 96,
 };
 static const int64_t random_wide[] = {
-    587367501306, 415489755776, 118520116772, 819879395511,
+    587367501306,
+    415489755776,
+    118520116772,
+    819879395511,
 };
 static const int64_t random_all[] = {
-    -7599790798471377414, -5550464023895569792, 3470791090525271588, 808125373620338871,
+    -7599790798471377414,
+    -5550464023895569792,
+    3470791090525271588,
+    808125373620338871,
 };
 static const int64_t permutation[] = {
     8, 10, 6, 11, 7, 1, 5, 0, 9, 4, 3, 2,
@@ -75,10 +100,16 @@ static const float poisson[] = {
     0.0f, 4.0f, 8.0f, 9.0f, 40.0f, 1037.0f,
 };
 static const float binomial[] = {
-    5.0f, 18.0f, 23.0f, 18.0f,
+    5.0f,
+    18.0f,
+    23.0f,
+    18.0f,
 };
 static const double gamma_numbers[] = {
-    0.047983895284331939, 0.066512510868373245, 0.20908723417013106, 9.1080607065175485,
+    0.047983895284331939,
+    0.066512510868373245,
+    0.20908723417013106,
+    9.1080607065175485,
 };
 static const float dirichlet[] = {
     0.258334011f, 0.0599432588f, 0.68172276f, 0.418886214f, 0.313161492f, 0.267952293f,
@@ -99,12 +130,13 @@ static msa_generator *seeded(void) {
 
 #define COUNT(a) ((int64_t)(sizeof(a) / sizeof(a)[0]))
 /* Draw COUNT(expected) elements of C type T and compare; `call` sees `out` and `n`. */
-#define DRAWS_EXPECTED(T, expected, tolerance, call) \
-    do { \
-        T out[MOST]; \
-        int64_t n = COUNT(expected); \
-        CHECK((call) == 0); \
-        for (int64_t i = 0; i < n; i++) CHECK_NEAR(out[i], (expected)[i], (tolerance) * (1 + fabs((double)(expected)[i]))); \
+#define DRAWS_EXPECTED(T, expected, tolerance, call)                                                                   \
+    do {                                                                                                               \
+        T out[MOST];                                                                                                   \
+        int64_t n = COUNT(expected);                                                                                   \
+        CHECK((call) == 0);                                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            CHECK_NEAR(out[i], (expected)[i], (tolerance) * (1 + fabs((double)(expected)[i])));                        \
     } while (0)
 
 static void uniform_numbers_are_pytorchs(void) {
@@ -159,7 +191,8 @@ static void integers_are_pytorchs(void) {
 
 static void samplers_are_pytorchs(void) {
     float weights[] = {0.1f, 0.2f, 0.3f, 0.4f, 4, 3, 0, 1};
-    DRAWS_EXPECTED(int64_t, with_replacement, 0, msa_random_multinomial(seeded(), out, weights, MSA_FLOAT32, 2, 4, 6, true));
+    DRAWS_EXPECTED(int64_t, with_replacement, 0,
+                   msa_random_multinomial(seeded(), out, weights, MSA_FLOAT32, 2, 4, 6, true));
     DRAWS_EXPECTED(int64_t, without_replacement, 0,
                    msa_random_multinomial(seeded(), out, weights, MSA_FLOAT32, 2, 4, 3, false));
     float rates[] = {0.5f, 3, 9, 10, 40, 1000}, counts[] = {7, 20, 100, 1000}, chances[] = {0.5f, 0.9f, 0.3f, 0.02f};

@@ -89,7 +89,7 @@ MSA_API int msa_random_integers_between(msa_generator *g, void *data, int64_t n,
 MSA_API int msa_random_integers_from(msa_generator *g, void *data, int64_t n, msa_dtype dtype, int64_t from);
 
 /* A permutation of 0..n-1, in any type but bool and complex. R. Durstenfeld, "Algorithm 235: Random permutation",
- * Communications of the ACM 7 (1964); one draw a step, two where n >= (2^32 - 1) / 20. */
+ * Communications of the ACM 7 (1964); one 32-bit draw a step. */
 MSA_API int msa_random_permutation(msa_generator *g, void *data, int64_t n, msa_dtype dtype);
 
 /* p is (rows, categories) of a floating type, not necessarily normalised; out is (rows, samples). With replacement, by

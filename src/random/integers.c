@@ -154,30 +154,15 @@ int msa_random_integers_from(msa_generator *g, void *data, int64_t n, msa_dtype 
     return 0;
 }
 
-#define SHUFFLE(T, DRAW)                                                                                               \
+/* The elements are of type T. A draw is of 32 bits however many elements there are, as in PyTorch 1.13. */
+#define SHUFFLE(T)                                                                                                     \
     do {                                                                                                               \
         T *p = data;                                                                                                   \
         for (int64_t i = 0; i < n - 1; i++) {                                                                          \
-            int64_t other = i + (int64_t)(DRAW % (uint64_t)(n - i));                                                   \
+            int64_t j = i + (int64_t)(draw32(locked) % (uint64_t)(n - i));                                             \
             T kept = p[i];                                                                                             \
-            p[i] = p[other];                                                                                           \
-            p[other] = kept;                                                                                           \
-        }                                                                                                              \
-    } while (0)
-#define SHUFFLE_ANY(DRAW)                                                                                              \
-    do {                                                                                                               \
-        switch (msa_dtype_size(dtype)) {                                                                               \
-        case 1:                                                                                                        \
-            SHUFFLE(uint8_t, DRAW);                                                                                    \
-            break;                                                                                                     \
-        case 2:                                                                                                        \
-            SHUFFLE(uint16_t, DRAW);                                                                                   \
-            break;                                                                                                     \
-        case 4:                                                                                                        \
-            SHUFFLE(uint32_t, DRAW);                                                                                   \
-            break;                                                                                                     \
-        default:                                                                                                       \
-            SHUFFLE(uint64_t, DRAW);                                                                                   \
+            p[i] = p[j];                                                                                               \
+            p[j] = kept;                                                                                               \
         }                                                                                                              \
     } while (0)
 
@@ -207,9 +192,18 @@ int msa_random_permutation(msa_generator *g, void *data, int64_t n, msa_dtype dt
         store_integers(data, dtype, first, values, count);
     }
     auto_unlock msa_generator *locked = msa_generator_lock(g);
-    if (n < UINT32_MAX / 20)
-        SHUFFLE_ANY(draw32(locked));
-    else /* the remainder of a 32-bit number would no longer be even */
-        SHUFFLE_ANY(draw64(locked));
+    switch (msa_dtype_size(dtype)) {
+    case 1:
+        SHUFFLE(uint8_t);
+        break;
+    case 2:
+        SHUFFLE(uint16_t);
+        break;
+    case 4:
+        SHUFFLE(uint32_t);
+        break;
+    default:
+        SHUFFLE(uint64_t);
+    }
     return 0;
 }

@@ -21,6 +21,15 @@ msa_tensor *unreduced(msa_tensor *grad, msa_ints sizes, msa_ints dims, bool keep
 int64_t reduced_count(msa_ints sizes, msa_ints dims);
 /* grad * alpha, grad itself for 1. */
 msa_tensor *scaled(msa_tensor *grad, msa_scalar alpha);
+/* Gradients with conditions (pointwise.c). A tie between two operands gives each half. */
+msa_tensor *share_of_extreme(msa_tensor *grad, msa_tensor *wins, msa_tensor *ties);
+msa_tensor *masked_grad(msa_tensor *grad, msa_tensor *mask);
+msa_tensor *pow_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *exponent);
+msa_tensor *pow_exponent_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *exponent, msa_tensor *result);
+msa_tensor *copysign_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *result);
+msa_tensor *abs_gradient(msa_tensor *grad, msa_tensor *self);
+msa_tensor *sgn_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *result);
+msa_tensor *angle_gradient(msa_tensor *grad, msa_tensor *self);
 /* Gradients of views that come as lists, and of lists that were put together. */
 msa_tensor *as_strided_gradient(msa_tensor *grad, msa_tensor *self, msa_ints size, msa_ints stride, msa_opt_int offset);
 msa_tensor *as_strided_of_dense(msa_tensor *grad, msa_ints base_sizes, msa_ints base_strides, msa_ints sizes, msa_ints strides, int64_t offset);

@@ -34,7 +34,7 @@ def loop(op, type_name):
         return None
     promote = op.how["promote"]
     out = "uint8_t" if promote in ("compare", "bool_float") else real if promote in ("real", "real_float") else c_type
-    lines = [f"static void {op.c_name}_{type_name}(int64_t n, void *out_, const void *const *in_, const msa_scalar *params_) {{",
+    lines = [f"static void {op.c_name}_{type_name}(int64_t n_, void *out_, const void *const *in_, const msa_scalar *params_) {{",
              f"    typedef {c_type} T;", "    (void)params_;", f"    {out} *out = out_;"]
     c_types = {"T": "T", "bool": "uint8_t", "i64": "int64_t", "real": real}
     for index, kind in enumerate(input_kinds(op)):
@@ -60,7 +60,7 @@ def loop(op, type_name):
             lines.append(f"    const bool has_{p.name} = params_[{slot}].i != 0;")
             lines.append(f"    (void)has_{p.name};")
             slot += 1
-    lines += ["#pragma omp simd", "    for (int64_t i = 0; i < n; i++) {"]
+    lines += ["#pragma omp simd", "    for (int64_t i = 0; i < n_; i++) {"]
     for index, kind in enumerate(input_kinds(op)):
         lines.append(f"        const {c_types[kind]} {LETTERS[index]} = in{index}[i];")
         lines.append(f"        (void){LETTERS[index]};")

@@ -1,0 +1,147 @@
+/* Special functions that libm lacks, computed in double.
+ *
+ * digamma and polygamma: recurrence up to where the asymptotic series holds (Abramowitz and Stegun 6.3.18, 6.4.11), reflection
+ * below zero. Hurwitz zeta: Euler and Maclaurin's sum. Bessel I0 and I1: the series for small and the asymptotic expansion for
+ * large arguments (A&S 9.6.10, 9.7.1). erfinv: Giles' rational start and two Newton steps. */
+#ifndef MSA_CPU_SPECIAL_H
+#define MSA_CPU_SPECIAL_H
+
+#include <math.h>
+#include <stdint.h>
+
+static inline double special_digamma(double x) {
+    if (x == 0) return copysign(INFINITY, -x);
+    double shift = 0;
+    if (x < 0) {
+        if (x == floor(x)) return NAN;
+        double whole;
+        shift = -M_PI / tan(M_PI * modf(x, &whole));
+        x = 1 - x;
+    }
+    double sum = 0;
+    while (x < 10) {
+        sum -= 1 / x;
+        x += 1;
+    }
+    double z = 1 / (x * x);
+    double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+    return shift + sum + log(x) - 0.5 / x - (x < 1e17 ? series : 0);
+}
+
+static inline double special_zeta(double x, double q) {
+    static const double coefficients[] = {12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9,
+                                          7.47242496e10, -2.950130727918164224e12, 1.1646782814350067249e14,
+                                          -4.5979787224074726105e15, 1.8152105401943546773e17, -7.1661652561756670113e18};
+    if (x == 1) return INFINITY;
+    if (x < 1) return NAN;
+    if (q <= 0) {
+        if (q == floor(q)) return INFINITY;
+        if (x != floor(x)) return NAN;
+    }
+    double s = pow(q, -x), a = q, b = 0;
+    for (int i = 0; i < 9 || a <= 9; i++) {
+        a += 1;
+        b = pow(a, -x);
+        s += b;
+        if (fabs(b) < 1e-17 * fabs(s)) return s;
+    }
+    double w = a;
+    s += b * w / (x - 1) - 0.5 * b;
+    a = 1;
+    double k = 0;
+    for (int i = 0; i < 12; i++) {
+        a *= x + k;
+        b /= w;
+        double t = a * b / coefficients[i];
+        s += t;
+        if (fabs(t / s) < 1e-17) return s;
+        k += 1;
+        a *= x + k;
+        b /= w;
+        k += 1;
+    }
+    return s;
+}
+
+static inline double special_polygamma(int64_t n, double x) {
+    if (n == 0) return special_digamma(x);
+    if (n == 1 && x < 0) { /* reflection, which keeps the digits of the trigamma function */
+        double s = sin(M_PI * x);
+        return -special_zeta(2, 1 - x) + (M_PI * M_PI) / (s * s);
+    }
+    return (n % 2 ? 1 : -1) * tgamma((double)n + 1) * special_zeta((double)n + 1, x);
+}
+
+/* sum_k (x/2)^(2k+v) / (k! (k+v)!) for |x| < 20, e^x / sqrt(2 pi x) (1 - ...) beyond; scaled gives e^-|x| times it. */
+static inline double special_bessel_i(int v, double x, int scaled) {
+    double a = fabs(x), result;
+    if (a < 20) {
+        double quarter = a * a / 4, term = v ? a / 2 : 1, sum = term;
+        for (int k = 1; k < 200; k++) {
+            term *= quarter / ((double)k * (k + v));
+            sum += term;
+            if (term < 1e-17 * sum) break;
+        }
+        result = scaled ? sum * exp(-a) : sum;
+    } else {
+        double mu = 4.0 * v * v, term = 1, sum = 1;
+        for (int k = 1; k < 60; k++) {
+            double next = -term * (mu - (2.0 * k - 1) * (2.0 * k - 1)) / (k * 8 * a);
+            if (fabs(next) >= fabs(term) || fabs(next) < 1e-17) break;
+            term = next;
+            sum += term;
+        }
+        result = sum / sqrt(2 * M_PI * a) * (scaled ? 1 : exp(a));
+    }
+    return v && x < 0 ? -result : result;
+}
+
+static inline double special_erfinv(double y) {
+    if (y != y || y < -1 || y > 1) return NAN;
+    if (fabs(y) == 1) return copysign(INFINITY, y);
+    double w = -log((1 - y) * (1 + y)), p;
+    if (w < 5) {
+        w -= 2.5;
+        p = 2.81022636e-08;
+        p = 3.43273939e-07 + p * w;
+        p = -3.5233877e-06 + p * w;
+        p = -4.39150654e-06 + p * w;
+        p = 0.00021858087 + p * w;
+        p = -0.00125372503 + p * w;
+        p = -0.00417768164 + p * w;
+        p = 0.246640727 + p * w;
+        p = 1.50140941 + p * w;
+    } else {
+        w = sqrt(w) - 3;
+        p = -0.000200214257;
+        p = 0.000100950558 + p * w;
+        p = 0.00134934322 + p * w;
+        p = -0.00367342844 + p * w;
+        p = 0.00573950773 + p * w;
+        p = -0.0076224613 + p * w;
+        p = 0.00943887047 + p * w;
+        p = 1.00167406 + p * w;
+        p = 2.83297682 + p * w;
+    }
+    double x = p * y;
+    for (int i = 0; i < 2; i++) {
+        double error = fabs(y) < 0.5 ? erf(x) - y : copysign(1 - fabs(y) - erfc(fabs(x)), x);
+        x -= error / (2 / sqrt(M_PI) * exp(-x * x));
+    }
+    return x;
+}
+
+#define SPECIAL(P, T) \
+    static inline T P##_digamma(T a) { return (T)special_digamma(a); } \
+    static inline T P##_polygamma(int64_t n, T a) { return (T)special_polygamma(n, a); } \
+    static inline T P##_zeta(T x, T q) { return (T)special_zeta(x, q); } \
+    static inline T P##_i0(T a) { return (T)special_bessel_i(0, a, 0); } \
+    static inline T P##_i0e(T a) { return (T)special_bessel_i(0, a, 1); } \
+    static inline T P##_i1(T a) { return (T)special_bessel_i(1, a, 0); } \
+    static inline T P##_i1e(T a) { return (T)special_bessel_i(1, a, 1); } \
+    static inline T P##_erfinv(T a) { return (T)special_erfinv(a); }
+SPECIAL(f32, float)
+SPECIAL(f64, double)
+#undef SPECIAL
+
+#endif

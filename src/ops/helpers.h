@@ -30,6 +30,27 @@ msa_tensor *copysign_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *re
 msa_tensor *abs_gradient(msa_tensor *grad, msa_tensor *self);
 msa_tensor *sgn_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *result);
 msa_tensor *angle_gradient(msa_tensor *grad, msa_tensor *self);
+/* Gradients of reductions (reduce.c). `scattered` puts a gradient back where the values were taken from. */
+msa_tensor *extreme_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *result, msa_ints dim, bool keepdim);
+msa_tensor *scattered(msa_tensor *grad, msa_ints sizes, int64_t dim, msa_tensor *indices, bool keepdim);
+msa_tensor *scatter_added(msa_tensor *grad, msa_ints sizes, int64_t dim, msa_tensor *indices);
+msa_tensor *reversed_cumsum(msa_tensor *grad, int64_t dim);
+msa_tensor *var_gradient(msa_tensor *grad, msa_tensor *self, msa_ints dim, int64_t correction, bool keepdim);
+msa_tensor *vector_norm_gradient(msa_tensor *grad, msa_tensor *self, msa_scalar ord, msa_tensor *result, msa_ints dim, bool keepdim);
+/* Gradients of indexing (index.c). */
+msa_tensor *index_gradient(msa_tensor *grad, msa_ints sizes, msa_dtype dtype, msa_tensors indices);
+msa_tensor *repeat_gradient(msa_tensor *grad, msa_ints sizes, msa_ints repeats);
+msa_tensor *masked_select_gradient(msa_tensor *grad, msa_ints sizes, msa_tensor *mask);
+msa_tensor *take_gradient(msa_tensor *grad, msa_ints sizes, msa_tensor *index);
+msa_tensor *index_select_gradient(msa_tensor *grad, msa_ints sizes, int64_t dim, msa_tensor *index);
+msa_tensor *zeros_of(msa_tensor *like); /* a 0-dim zero of its type */
+msa_tensor *index_select_shaped(msa_tensor *grad, int64_t dim, msa_tensor *index, msa_ints sizes);
+msa_tensor *roll_back(msa_tensor *grad, msa_ints shifts, msa_ints dims);
+msa_tensor *diagonal_gradient(msa_tensor *grad, msa_ints sizes, int64_t offset, int64_t dim1, int64_t dim2);
+msa_ints contiguous_strides_of(msa_ints sizes);
+msa_ints unfolded_sizes(msa_ints sizes, int64_t dimension, int64_t size, int64_t step);
+msa_ints unfolded_strides(msa_ints sizes, int64_t dimension, int64_t size, int64_t step);
+msa_tensor *zeros_shaped(msa_ints sizes, msa_dtype dtype);
 /* Gradients of views that come as lists, and of lists that were put together. */
 msa_tensor *as_strided_gradient(msa_tensor *grad, msa_tensor *self, msa_ints size, msa_ints stride, msa_opt_int offset);
 msa_tensor *as_strided_of_dense(msa_tensor *grad, msa_ints base_sizes, msa_ints base_strides, msa_ints sizes, msa_ints strides, int64_t offset);

@@ -318,13 +318,8 @@ msa_tensor *select_view(msa_tensor *self, int64_t dim, int64_t index) {
     return view_of(self, self->offset + index * self->strides[d], self->ndim - 1, sizes, strides);
 }
 
-static msa_tensor *zeros_of(msa_ints sizes, msa_dtype dtype) {
-    msa_auto msa_tensor *t = msa_tensor_new(sizes, dtype);
-    return t && msa_fill_values(t, msa_int(0)) == 0 ? msa_take(t) : NULL;
-}
-
 msa_tensor *select_backward_cpu(msa_tensor *grad, msa_ints sizes, int64_t dim, int64_t index) {
-    msa_auto msa_tensor *whole = zeros_of(sizes, (msa_dtype)grad->dtype);
+    msa_auto msa_tensor *whole = zeros_shaped(sizes, (msa_dtype)grad->dtype);
     msa_auto msa_tensor *part = whole ? select_view(whole, dim, index) : NULL;
     return part && msa_copy_values(part, grad) == 0 ? msa_take(whole) : NULL;
 }
@@ -351,7 +346,7 @@ msa_tensor *slice_view(msa_tensor *self, int64_t dim, msa_opt_int start, msa_opt
 }
 
 msa_tensor *slice_backward_cpu(msa_tensor *grad, msa_ints sizes, int64_t dim, msa_opt_int start, msa_opt_int end, int64_t step) {
-    msa_auto msa_tensor *whole = zeros_of(sizes, (msa_dtype)grad->dtype);
+    msa_auto msa_tensor *whole = zeros_shaped(sizes, (msa_dtype)grad->dtype);
     msa_auto msa_tensor *part = whole ? slice_view(whole, dim, start, end, step) : NULL;
     return part && msa_copy_values(part, grad) == 0 ? msa_take(whole) : NULL;
 }
@@ -511,7 +506,7 @@ msa_tensor *split_gradient(msa_tensors grads, msa_ints sizes, msa_dtype dtype, i
     }
     if (absent == 0) return msa_cat(grads, d);
     /* Piece sizes of absent gradients are all alike but perhaps the last: lay out what is there one by one. */
-    msa_auto msa_tensor *whole = zeros_of(sizes, dtype);
+    msa_auto msa_tensor *whole = zeros_shaped(sizes, dtype);
     if (!whole) return NULL;
     int64_t each = 0;
     for (int64_t i = 0; i + 1 < grads.n; i++)
@@ -534,7 +529,7 @@ msa_tensor *unbind_gradient(msa_tensors grads, msa_ints sizes, msa_dtype dtype, 
     bool all = true;
     for (int64_t i = 0; i < grads.n; i++) all = all && grads.data[i];
     if (all) return msa_stack(grads, d);
-    msa_auto msa_tensor *whole = zeros_of(sizes, dtype);
+    msa_auto msa_tensor *whole = zeros_shaped(sizes, dtype);
     if (!whole) return NULL;
     for (int64_t i = 0; i < grads.n; i++) {
         if (!grads.data[i]) continue;
@@ -645,7 +640,7 @@ msa_list *cat_gradient(msa_tensor *grad, msa_tensors parts, int64_t dim) {
     for (int64_t i = 0, at = 0; i < parts.n; i++) {
         const msa_tensor *t = parts.data[i];
         if (skipped(t)) {
-            list->items[i] = zeros_of(msa_sizes(t), (msa_dtype)t->dtype);
+            list->items[i] = zeros_shaped(msa_sizes(t), (msa_dtype)t->dtype);
         } else {
             list->items[i] = msa_slice_Tensor(grad, d, (msa_opt_int){true, at}, (msa_opt_int){true, at + t->sizes[d]}, 1);
             at += t->sizes[d];

@@ -181,6 +181,9 @@ class Compiler:
             return Value(name, "Tensor", owned=True, nullable=any(r.kind == "None" or r.nullable for r in results))
         if branches[0] or branches[1]:
             raise TableError("plain values cannot make temporaries in a condition")
+        if any(k in ("int?", "bool?", "float?", "Scalar?") for k in kinds):
+            results = [Value(f"{r.code}.v", r.kind[:-1]) if r.kind.endswith("?") else r for r in results]
+            kinds = {r.kind for r in results}
         if len(kinds) != 1:
             kinds = {"float"} if kinds <= {"int", "float", "bool"} else {"Scalar"}
         kind = kinds.pop()
@@ -245,7 +248,7 @@ class Compiler:
         if kind == have or (kind.rstrip("?") == have.rstrip("?")
                             and kind.rstrip("?") in ("int[]", "dtype", "str", "float[]")):
             return code
-        if kind == "Tensor?[]" and have == "Tensor[]":
+        if {kind, have} <= {"Tensor[]", "Tensor?[]"}:
             return code
         if kind in ("Tensor[]", "Tensor?[]") and have == "list":
             return f"msa_list_view({code})"

@@ -99,8 +99,11 @@ class Operator:
         nondifferentiable = row.get("nondifferentiable", "")
         self.never_differentiable = nondifferentiable == "all"
         self.nondifferentiable = set() if self.never_differentiable else set(_names(nondifferentiable))
+        self.nondifferentiable |= {"indices"} & set(self.results)
         self.grads = [(_names(names), str(expression)) for names, expression in (row.get("grad") or {}).items()]
         known = {p.name for p in self.params}
+        if {"result", "results"} & known:
+            raise TableError("result and results are names of results, not of parameters")
         for names, _ in self.grads:
             if set(names) - known:
                 raise TableError(f"gradient for unknown parameters {set(names) - known}")

@@ -1,0 +1,604 @@
+/* Composites and gradients of indexing and rearranging, and the tensors that sequences make. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "autograd/internal.h"
+#include "msadapter/ops.h"
+#include "ops/helpers.h"
+#include "ops/kernels.h"
+
+msa_tensor *index_put_values(msa_tensor *self, msa_tensors indices, msa_tensor *values, bool accumulate) {
+    msa_auto msa_tensor *copy = msa_clone(self, -1);
+    return copy ? msa_index_put_(copy, indices, values, accumulate) : NULL;
+}
+
+msa_tensor *index_gradient(msa_tensor *grad, msa_ints sizes, msa_dtype dtype, msa_tensors indices) {
+    msa_auto msa_tensor *zeros = zeros_shaped(sizes, (msa_dtype)grad->dtype);
+    return zeros ? msa_index_put_(zeros, indices, grad, true) : NULL;
+}
+
+msa_tensor *zeros_of(msa_tensor *like) {
+    return msa_tensor_scalar(msa_int(0), (msa_dtype)like->dtype);
+}
+
+msa_tensor *index_select_shaped(msa_tensor *grad, int64_t dim, msa_tensor *index, msa_ints sizes) {
+    msa_auto msa_tensor *selected = msa_index_select(grad, dim, index);
+    return selected ? msa_reshape(selected, sizes) : NULL;
+}
+
+msa_tensor *index_select_gradient(msa_tensor *grad, msa_ints sizes, int64_t dim, msa_tensor *index) {
+    msa_auto msa_tensor *zeros = zeros_shaped(sizes, (msa_dtype)grad->dtype);
+    return zeros ? msa_index_add(zeros, dim, index, grad, msa_int(1)) : NULL;
+}
+
+msa_tensor *masked_select_gradient(msa_tensor *grad, msa_ints sizes, msa_tensor *mask) {
+    int64_t shape[MSA_MAX_DIMS];
+    int ndim;
+    if (msa_broadcast_sizes("masked_select", sizes, msa_sizes(mask), shape, &ndim) != 0) return NULL;
+    msa_auto msa_tensor *zeros = zeros_shaped((msa_ints){shape, ndim}, (msa_dtype)grad->dtype);
+    msa_auto msa_tensor *wide = msa_expand(mask, (msa_ints){shape, ndim}, false);
+    msa_auto msa_tensor *flags = wide ? msa_to_dtype(wide, MSA_BOOL, false, false, -1) : NULL;
+    if (ndim == 0) {
+        msa_auto msa_tensor *one = msa_reshape(grad, MSA_INTS(grad->numel));
+        msa_auto msa_tensor *sum = one ? msa_sum(one, MSA_NO_DTYPE) : NULL;
+        return sum;
+    }
+    return zeros && flags ? msa_index_put_(zeros, MSA_TENSORS(flags), grad, false) : NULL;
+}
+
+msa_tensor *take_gradient(msa_tensor *grad, msa_ints sizes, msa_tensor *index) {
+    int64_t numel = msa_product(sizes);
+    msa_auto msa_tensor *zeros = zeros_shaped(MSA_INTS(numel), (msa_dtype)grad->dtype);
+    msa_auto msa_tensor *places = msa_reshape(index, MSA_INTS(-1)), *values = msa_reshape(grad, MSA_INTS(-1));
+    msa_auto msa_tensor *sum = zeros && places && values ? msa_index_put_(zeros, MSA_TENSORS(places), values, true) : NULL;
+    return sum ? msa_reshape(sum, sizes) : NULL;
+}
+
+msa_tensor *take_along_dim_values(msa_tensor *self, msa_tensor *indices, msa_opt_int dim) {
+    if (!dim.has) {
+        msa_auto msa_tensor *flat = msa_reshape(self, MSA_INTS(-1)), *places = msa_reshape(indices, MSA_INTS(-1));
+        return flat && places ? msa_gather(flat, 0, places, false) : NULL;
+    }
+    int d = msa_wrap_dim("take_along_dim", dim.v, self->ndim);
+    if (d < 0) return NULL;
+    if (indices->dtype != MSA_INT64)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "torch.take_along_dim(): dtype of indices should be Long but got %s", msa_dtype_type_name((msa_dtype)indices->dtype));
+    if (self->ndim != indices->ndim)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "torch.take_along_dim(): input and indices should have the same number of dimensions, but got %d dimensions for input, and %d dimensions for indices",
+                             self->ndim, indices->ndim);
+    int64_t ours[MSA_MAX_DIMS], theirs[MSA_MAX_DIMS];
+    for (int i = 0; i < self->ndim; i++) {
+        int64_t a = self->sizes[i], b = indices->sizes[i];
+        if (i != d && a != b && a != 1 && b != 1)
+            return msa_fail_null(MSA_RUNTIME_ERROR, "torch.take_along_dim(): sizes %lld and %lld do not broadcast at dimension %d", (long long)a, (long long)b, i);
+        ours[i] = i == d ? a : a == 1 ? b : a;
+        theirs[i] = i == d ? b : ours[i];
+    }
+    msa_auto msa_tensor *values = msa_expand(self, (msa_ints){ours, self->ndim}, false);
+    msa_auto msa_tensor *places = msa_expand(indices, (msa_ints){theirs, self->ndim}, false);
+    return values && places ? msa_gather(values, d, places, false) : NULL;
+}
+
+/* Rearranging. */
+
+static msa_tensor *flipped_view(msa_tensor *self, const bool *flip, msa_tensor *out) {
+    /* Negative strides exist in no tensor; here for one copy: element by element over the flipped dimensions. */
+    int64_t index[MSA_MAX_DIMS] = {0}, size = (int64_t)msa_dtype_size((msa_dtype)self->dtype);
+    const char *from = msa_data(self);
+    char *to = out->storage->data;
+    for (int64_t k = 0; k < out->numel; k++) {
+        int64_t at = 0;
+        for (int d = 0; d < self->ndim; d++) at += (flip[d] ? self->sizes[d] - 1 - index[d] : index[d]) * self->strides[d];
+        memcpy(to + k * size, from + at * size, (size_t)size);
+        for (int d = self->ndim - 1; d >= 0 && ++index[d] == self->sizes[d]; d--) index[d] = 0;
+    }
+    return out;
+}
+
+msa_tensor *flip_cpu(msa_tensor *self, msa_ints dims) {
+    bool flip[MSA_MAX_DIMS] = {false};
+    for (int64_t i = 0; i < dims.n; i++) {
+        int d = msa_wrap_dim("flip", dims.data[i], self->ndim);
+        if (d < 0) return NULL;
+        if (flip[d]) return msa_fail_null(MSA_RUNTIME_ERROR, "dim %d appears multiple times in the list of dims", d);
+        flip[d] = true;
+    }
+    msa_tensor *out = msa_tensor_new(msa_sizes(self), (msa_dtype)self->dtype);
+    return out ? flipped_view(self, flip, out) : NULL;
+}
+
+msa_tensor *fliplr_values(msa_tensor *self) {
+    if (self->ndim < 2) return msa_fail_null(MSA_RUNTIME_ERROR, "Input must be >= 2-d.");
+    return msa_flip(self, MSA_INTS(1));
+}
+
+msa_tensor *flipud_values(msa_tensor *self) {
+    if (self->ndim < 1) return msa_fail_null(MSA_RUNTIME_ERROR, "Input must be >= 1-d.");
+    return msa_flip(self, MSA_INTS(0));
+}
+
+static msa_tensor *roll_one(msa_tensor *self, int64_t shift, int64_t dim) {
+    int d = msa_wrap_dim("roll", dim, self->ndim);
+    if (d < 0) return NULL;
+    int64_t size = self->ndim ? self->sizes[d] : 1;
+    if (self->numel == 0 || self->ndim == 0) return msa_clone_values(self);
+    int64_t start = ((-shift) % size + size) % size;
+    msa_auto msa_tensor *head = msa_narrow(self, d, 0, start), *tail = msa_narrow(self, d, start, size - start);
+    return head && tail ? cat_cpu(MSA_TENSORS(tail, head), d) : NULL;
+}
+
+msa_tensor *roll_cpu(msa_tensor *self, msa_ints shifts, msa_ints dims) {
+    if (shifts.n <= 0) return msa_fail_null(MSA_RUNTIME_ERROR, "`shifts` required");
+    if (dims.n <= 0 && shifts.n == 1) {
+        msa_auto msa_tensor *flat = msa_reshape(self, MSA_INTS(self->numel));
+        msa_auto msa_tensor *rolled = flat ? roll_one(flat, shifts.data[0], 0) : NULL;
+        return rolled ? msa_reshape(rolled, msa_sizes(self)) : NULL;
+    }
+    if (shifts.n != dims.n)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "shifts and dimensions must align. shifts: %lld, dims:%lld", (long long)shifts.n, (long long)dims.n);
+    msa_auto msa_tensor *t = msa_tensor_retain(self);
+    for (int64_t i = 0; i < dims.n; i++) {
+        msa_tensor *next = roll_one(t, shifts.data[i], dims.data[i]);
+        if (!next) return NULL;
+        msa_tensor_release(t);
+        t = next;
+    }
+    return msa_take(t);
+}
+
+msa_tensor *roll_back(msa_tensor *grad, msa_ints shifts, msa_ints dims) {
+    int64_t back[MSA_MAX_DIMS];
+    for (int64_t i = 0; i < shifts.n && i < MSA_MAX_DIMS; i++) back[i] = -shifts.data[i];
+    return msa_roll(grad, (msa_ints){back, shifts.n}, dims);
+}
+
+msa_tensor *repeat_cpu(msa_tensor *self, msa_ints repeats) {
+    if (repeats.n < self->ndim)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+    if (repeats.n > MSA_MAX_DIMS) return msa_fail_null(MSA_RUNTIME_ERROR, "repeat: at most %d dimensions are supported", MSA_MAX_DIMS);
+    int64_t sizes[MSA_MAX_DIMS], lead = repeats.n - self->ndim;
+    for (int64_t i = 0; i < repeats.n; i++) {
+        if (repeats.data[i] < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "Trying to create tensor with negative dimension %lld", (long long)repeats.data[i]);
+        sizes[i] = (i < lead ? 1 : self->sizes[i - lead]) * repeats.data[i];
+    }
+    msa_auto msa_tensor *out = msa_tensor_new((msa_ints){sizes, repeats.n}, (msa_dtype)self->dtype);
+    if (!out || !out->numel) return msa_take(out);
+    /* The result seen with a dimension for each repetition: self broadcast over those. */
+    int64_t split[2 * MSA_MAX_DIMS], strides[2 * MSA_MAX_DIMS];
+    int n = 0;
+    for (int64_t i = 0; i < repeats.n; i++) {
+        int64_t own = i < lead ? 1 : self->sizes[i - lead];
+        if (repeats.data[i] != 1) {
+            split[n] = repeats.data[i];
+            strides[n++] = own * out->strides[i];
+        }
+        split[n] = own;
+        strides[n++] = out->strides[i];
+    }
+    if (n > MSA_MAX_DIMS) return msa_fail_null(MSA_RUNTIME_ERROR, "repeat: too many dimensions");
+    int64_t from_strides[2 * MSA_MAX_DIMS];
+    n = 0;
+    for (int64_t i = 0; i < repeats.n; i++) {
+        if (repeats.data[i] != 1) from_strides[n++] = 0;
+        from_strides[n++] = i < lead ? 0 : self->strides[i - lead];
+    }
+    msa_auto msa_tensor *to = msa_tensor_over(out->storage, (msa_dtype)out->dtype, 0, n, split, strides);
+    if (!to || !msa_data(self)) return NULL;
+    msa_auto msa_tensor *from = msa_tensor_over(self->storage, (msa_dtype)self->dtype, self->offset, n, split, from_strides);
+    return from && msa_copy_values(to, from) == 0 ? msa_take(out) : NULL;
+}
+
+msa_tensor *repeat_gradient(msa_tensor *grad, msa_ints sizes, msa_ints repeats) {
+    int64_t split[2 * MSA_MAX_DIMS], reduced[MSA_MAX_DIMS], lead = repeats.n - sizes.n;
+    int n = 0, k = 0;
+    if (msa_product(repeats) == 0) return zeros_shaped(sizes, (msa_dtype)grad->dtype);
+    for (int64_t i = 0; i < repeats.n; i++) {
+        reduced[k++] = n;
+        split[n++] = repeats.data[i];
+        if (i >= lead) split[n++] = sizes.data[i - lead];
+    }
+    if (n > MSA_MAX_DIMS) return msa_fail_null(MSA_RUNTIME_ERROR, "repeat: too many dimensions");
+    msa_auto msa_tensor *wide = msa_reshape(grad, (msa_ints){split, n});
+    return !wide ? NULL : k ? msa_sum_dim_IntList(wide, (msa_ints){reduced, k}, false, MSA_NO_DTYPE) : msa_take(wide);
+}
+
+msa_tensor *tile_values(msa_tensor *self, msa_ints dims) {
+    int64_t repeats[MSA_MAX_DIMS], lead = self->ndim > dims.n ? self->ndim - dims.n : 0;
+    if (dims.n + lead > MSA_MAX_DIMS) return msa_fail_null(MSA_RUNTIME_ERROR, "tile: too many dimensions");
+    for (int64_t i = 0; i < lead; i++) repeats[i] = 1;
+    for (int64_t i = 0; i < dims.n; i++) repeats[lead + i] = dims.data[i];
+    return msa_repeat(self, (msa_ints){repeats, dims.n + lead});
+}
+
+/* The part of every matrix on one side of a diagonal; the rest zero. */
+static msa_tensor *triangle(const char *op, msa_tensor *self, int64_t diagonal, bool lower) {
+    if (self->ndim < 2) return msa_fail_null(MSA_RUNTIME_ERROR, "%s: input tensor must have at least 2 dimensions", op);
+    msa_auto msa_tensor *out = msa_tensor_new(msa_sizes(self), (msa_dtype)self->dtype);
+    if (!out || msa_copy_values(out, self) != 0) return NULL;
+    int64_t rows = self->sizes[self->ndim - 2], columns = self->sizes[self->ndim - 1], size = (int64_t)msa_dtype_size((msa_dtype)self->dtype);
+    char *p = out->storage->data;
+    for (int64_t k = 0; k < out->numel / (rows * columns ? rows * columns : 1) && rows * columns; k++)
+        for (int64_t r = 0; r < rows; r++, p += columns * size) {
+            int64_t edge = r + diagonal + (lower ? 1 : 0);
+            edge = edge < 0 ? 0 : edge > columns ? columns : edge;
+            if (lower) memset(p + edge * size, 0, (size_t)((columns - edge) * size));
+            else memset(p, 0, (size_t)(edge * size));
+        }
+    return msa_take(out);
+}
+
+msa_tensor *tril_cpu(msa_tensor *self, int64_t diagonal) { return triangle("tril", self, diagonal, true); }
+msa_tensor *triu_cpu(msa_tensor *self, int64_t diagonal) { return triangle("triu", self, diagonal, false); }
+
+msa_tensor *diagonal_view(msa_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    int a = msa_wrap_dim("diagonal", dim1, self->ndim), b = msa_wrap_dim("diagonal", dim2, self->ndim);
+    if (a < 0 || b < 0) return NULL;
+    if (a == b) return msa_fail_null(MSA_RUNTIME_ERROR, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1, (long long)dim2);
+    int64_t rows = self->sizes[a], columns = self->sizes[b], length = offset >= 0 ? columns - offset : rows + offset;
+    int64_t limit = offset >= 0 ? rows : columns;
+    if (length > limit) length = limit;
+    if (length < 0) length = 0;
+    int64_t start = self->offset + (length == 0 ? 0 : offset >= 0 ? offset * self->strides[b] : -offset * self->strides[a]);
+    int64_t sizes[MSA_MAX_DIMS], strides[MSA_MAX_DIMS];
+    int n = 0;
+    for (int d = 0; d < self->ndim; d++)
+        if (d != a && d != b) {
+            sizes[n] = self->sizes[d];
+            strides[n++] = self->strides[d];
+        }
+    sizes[n] = length;
+    strides[n++] = self->strides[a] + self->strides[b];
+    if (self->storage->hidden.on && msa_storage_make_plain(self->storage) != 0) return NULL;
+    return msa_tensor_over(self->storage, (msa_dtype)self->dtype, start, n, sizes, strides);
+}
+
+msa_tensor *diagonal_gradient(msa_tensor *grad, msa_ints sizes, int64_t offset, int64_t dim1, int64_t dim2) {
+    msa_auto msa_tensor *zeros = zeros_shaped(sizes, (msa_dtype)grad->dtype);
+    msa_auto msa_tensor *line = zeros ? msa_diagonal(zeros, offset, dim1, dim2) : NULL;
+    msa_auto msa_tensor *copied = line ? msa_copy_(line, grad, false) : NULL;
+    return copied ? msa_take(zeros) : NULL;
+}
+
+msa_tensor *diag_embed_cpu(msa_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    int ndim = self->ndim + 1;
+    int a = msa_wrap_dim("diag_embed", dim1, ndim), b = msa_wrap_dim("diag_embed", dim2, ndim);
+    if (a < 0 || b < 0) return NULL;
+    if (self->ndim == 0) return msa_fail_null(MSA_RUNTIME_ERROR, "diag_embed: input must have at least one dimension");
+    if (a == b) return msa_fail_null(MSA_RUNTIME_ERROR, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1, (long long)dim2);
+    int64_t side = self->sizes[self->ndim - 1] + (offset < 0 ? -offset : offset), sizes[MSA_MAX_DIMS];
+    for (int d = 0, k = 0; d < ndim; d++) sizes[d] = d == a || d == b ? side : self->sizes[k++];
+    msa_auto msa_tensor *out = zeros_shaped((msa_ints){sizes, ndim}, (msa_dtype)self->dtype);
+    msa_auto msa_tensor *line = out ? diagonal_view(out, offset, a, b) : NULL;
+    return line && msa_copy_values(line, self) == 0 ? msa_take(out) : NULL;
+}
+
+msa_tensor *diag_values(msa_tensor *self, int64_t diagonal) {
+    if (self->ndim == 1) return msa_diag_embed(self, diagonal, -2, -1);
+    if (self->ndim != 2) return msa_fail_null(MSA_RUNTIME_ERROR, "diag(): Supports 1D or 2D tensors. Got %dD", self->ndim);
+    msa_auto msa_tensor *line = msa_diagonal(self, diagonal, 0, 1);
+    return line ? msa_clone(line, 0) : NULL;
+}
+
+msa_tensor *trace_values(msa_tensor *self) {
+    if (self->ndim != 2) return msa_fail_null(MSA_RUNTIME_ERROR, "trace: expected a matrix, but got tensor with dim %d", self->ndim);
+    msa_auto msa_tensor *line = msa_diagonal(self, 0, 0, 1);
+    return line ? msa_sum(line, MSA_NO_DTYPE) : NULL;
+}
+
+/* unfold: windows of `size` along a dimension, `step` apart, as a view with a dimension more. */
+static int unfolded(msa_ints sizes, int64_t dimension, int64_t size, int64_t step, int64_t *out) {
+    int d = msa_wrap_dim("unfold", dimension, (int)sizes.n);
+    if (d < 0) return -1;
+    int64_t have = sizes.n ? sizes.data[d] : 1;
+    if (size < 0 || size > have)
+        return msa_fail(MSA_RUNTIME_ERROR, "maximum size for tensor at dimension %d is %lld but size is %lld", d, (long long)have, (long long)size);
+    if (step <= 0) return msa_fail(MSA_RUNTIME_ERROR, "step is %lld but must be > 0", (long long)step);
+    for (int64_t i = 0; i < sizes.n; i++) out[i] = sizes.data[i];
+    if (sizes.n) out[d] = (have - size) / step + 1;
+    out[sizes.n] = size;
+    return d;
+}
+
+msa_tensor *unfold_view(msa_tensor *self, int64_t dimension, int64_t size, int64_t step) {
+    int64_t sizes[MSA_MAX_DIMS + 1], strides[MSA_MAX_DIMS + 1];
+    int d = unfolded(msa_sizes(self), dimension, size, step, sizes);
+    if (d < 0) return NULL;
+    if (self->ndim + 1 > MSA_MAX_DIMS) return msa_fail_null(MSA_RUNTIME_ERROR, "unfold: too many dimensions");
+    memcpy(strides, self->strides, sizeof(int64_t) * self->ndim);
+    strides[self->ndim] = self->ndim ? self->strides[d] : 1;
+    if (self->ndim) strides[d] *= step;
+    if (self->storage->hidden.on && msa_storage_make_plain(self->storage) != 0) return NULL;
+    return msa_tensor_over(self->storage, (msa_dtype)self->dtype, self->offset, self->ndim + 1, sizes, strides);
+}
+
+static _Thread_local int64_t ints_ring[3][MSA_MAX_DIMS + 1]; /* what the next three live till the call that takes them */
+
+msa_ints contiguous_strides_of(msa_ints sizes) {
+    msa_contiguous_strides((int)sizes.n, sizes.data, ints_ring[0]);
+    return (msa_ints){ints_ring[0], sizes.n};
+}
+
+msa_ints unfolded_sizes(msa_ints sizes, int64_t dimension, int64_t size, int64_t step) {
+    unfolded(sizes, dimension, size, step, ints_ring[1]);
+    return (msa_ints){ints_ring[1], sizes.n + 1};
+}
+
+msa_ints unfolded_strides(msa_ints sizes, int64_t dimension, int64_t size, int64_t step) {
+    int d = msa_wrap_dim("unfold", dimension, (int)sizes.n);
+    msa_contiguous_strides((int)sizes.n, sizes.data, ints_ring[2]);
+    ints_ring[2][sizes.n] = sizes.n ? ints_ring[2][d] : 1;
+    if (sizes.n) ints_ring[2][d] *= step;
+    return (msa_ints){ints_ring[2], sizes.n + 1};
+}
+
+msa_tensor *movedim_list(msa_tensor *self, msa_ints source, msa_ints destination) {
+    if (source.n != destination.n)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "movedim: Invalid source or destination dims: source (%s dims) should contain the same number of dims as destination (%s dims)",
+                             msa_sizes_text(source), msa_sizes_text(destination));
+    int64_t order[MSA_MAX_DIMS];
+    bool from[MSA_MAX_DIMS] = {false}, to[MSA_MAX_DIMS] = {false};
+    for (int64_t i = 0; i < source.n; i++) {
+        int s = msa_wrap_dim("movedim", source.data[i], self->ndim), t = msa_wrap_dim("movedim", destination.data[i], self->ndim);
+        if (s < 0 || t < 0) return NULL;
+        if (from[s]) return msa_fail_null(MSA_RUNTIME_ERROR, "movedim: repeated dim in `source` (%s)", msa_sizes_text(source));
+        if (to[t]) return msa_fail_null(MSA_RUNTIME_ERROR, "movedim: repeated dim in `destination` (%s)", msa_sizes_text(destination));
+        from[s] = to[t] = true;
+        order[t] = s;
+    }
+    if (self->ndim == 0) return msa_alias(self);
+    for (int t = 0, s = 0; t < self->ndim; t++) {
+        if (to[t]) continue;
+        while (from[s]) s++;
+        order[t] = s++;
+    }
+    return msa_permute(self, (msa_ints){order, self->ndim});
+}
+
+msa_tensor *movedim_one(msa_tensor *self, int64_t source, int64_t destination) {
+    return movedim_list(self, MSA_INTS(source), MSA_INTS(destination));
+}
+
+msa_tensor *repeat_interleave_tensor(msa_tensor *self, msa_tensor *repeats, msa_opt_int dim, msa_opt_int output_size) {
+    if (repeats->dtype != MSA_INT64 && repeats->dtype != MSA_INT32)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "repeats has to be Long or Int tensor");
+    if (repeats->ndim > 1) return msa_fail_null(MSA_RUNTIME_ERROR, "repeats must be 0-dim or 1-dim tensor");
+    msa_auto msa_tensor *source = dim.has ? msa_tensor_retain(self) : msa_reshape(self, MSA_INTS(-1));
+    if (!source) return NULL;
+    int d = msa_wrap_dim("repeat_interleave", dim.has ? dim.v : 0, source->ndim);
+    if (d < 0) return NULL;
+    int64_t n = source->ndim ? source->sizes[d] : 1;
+    msa_auto msa_tensor *wide = msa_cast_values(repeats, MSA_INT64), *plain = wide ? msa_contiguous_values(wide) : NULL;
+    if (!plain) return NULL;
+    if (plain->numel != 1 && plain->numel != n)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and input.size(%d) = %lld",
+                             (long long)plain->numel, d, (long long)n);
+    const int64_t *p = msa_data(plain);
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t r = p[plain->numel == 1 ? 0 : i];
+        if (r < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "repeats can not be negative");
+        total += r;
+    }
+    if (output_size.has && output_size.v != total)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "repeat_interleave: allocated size does not match required size");
+    msa_auto msa_tensor *index = msa_tensor_new(MSA_INTS(total), MSA_INT64);
+    if (!index) return NULL;
+    int64_t *to = index->storage->data;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t r = p[plain->numel == 1 ? 0 : i]; r > 0; r--) *to++ = i;
+    if (source->ndim == 0) {
+        msa_auto msa_tensor *line = msa_reshape(source, MSA_INTS(1));
+        return line ? msa_index_select(line, 0, index) : NULL;
+    }
+    return msa_index_select(source, d, index);
+}
+
+msa_tensor *repeat_interleave_int(msa_tensor *self, int64_t repeats, msa_opt_int dim, msa_opt_int output_size) {
+    msa_auto msa_tensor *count = msa_tensor_scalar(msa_int(repeats), MSA_INT64);
+    return count ? repeat_interleave_tensor(self, count, dim, output_size) : NULL;
+}
+
+/* Sequences. */
+
+static double number(msa_scalar s) { return msa_scalar_double(s); }
+
+msa_tensor *arange_cpu(msa_scalar start, msa_scalar end, msa_scalar step, msa_dtype dtype) {
+    bool integral = start.kind < MSA_FLOAT16 && end.kind < MSA_FLOAT16 && step.kind < MSA_FLOAT16;
+    if (dtype == MSA_NO_DTYPE) dtype = integral ? MSA_INT64 : msa_default_dtype();
+    double a = number(start), b = number(end), s = number(step);
+    if (s == 0) return msa_fail_null(MSA_RUNTIME_ERROR, "step must be nonzero");
+    if (!isfinite(a) || !isfinite(b)) return msa_fail_null(MSA_RUNTIME_ERROR, "unsupported range: %g -> %g", a, b);
+    if ((s > 0 && b < a) || (s < 0 && b > a)) return msa_fail_null(MSA_RUNTIME_ERROR, "upper bound and larger bound inconsistent with step sign");
+    double length = integral && msa_is_integral(dtype, true) ? ceil((double)(end.i - start.i) / (double)step.i) : ceil((b - a) / s);
+    if (!(length >= 0 && length < 9e15)) return msa_fail_null(MSA_RUNTIME_ERROR, "invalid size, possible overflow?");
+    int64_t n = (int64_t)length;
+    bool whole = msa_is_integral(dtype, true);
+    msa_auto msa_tensor *wide = msa_tensor_new(MSA_INTS(n), whole ? MSA_INT64 : MSA_FLOAT64);
+    if (!wide) return NULL;
+    if (whole) {
+        int64_t first = msa_scalar_int(start), by = msa_scalar_int(step);
+        for (int64_t i = 0; i < n; i++) ((int64_t *)wide->storage->data)[i] = first + i * by;
+    } else {
+        for (int64_t i = 0; i < n; i++) ((double *)wide->storage->data)[i] = a + (double)i * s;
+    }
+    return msa_cast_values(wide, dtype);
+}
+
+msa_tensor *arange_end_cpu(msa_scalar end, msa_dtype dtype) { return arange_cpu(msa_int(0), end, msa_int(1), dtype); }
+
+msa_tensor *linspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, msa_dtype dtype) {
+    if (steps < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "number of steps must be non-negative");
+    bool complex = start.kind == MSA_COMPLEX128 || end.kind == MSA_COMPLEX128;
+    if (dtype == MSA_NO_DTYPE) dtype = complex ? msa_dtype_complex(msa_default_dtype()) : msa_default_dtype();
+    msa_auto msa_tensor *wide = msa_tensor_new(MSA_INTS(steps), complex ? MSA_COMPLEX128 : MSA_FLOAT64);
+    if (!wide) return NULL;
+    double re[2] = {number(start), number(end)}, im[2] = {start.kind == MSA_COMPLEX128 ? start.im : 0, end.kind == MSA_COMPLEX128 ? end.im : 0};
+    double *p = wide->storage->data;
+    int64_t half = steps / 2;
+    double over = steps > 1 ? (double)(steps - 1) : 1;
+    /* From both ends, so that both are exact. In float the step is a float's, as PyTorch has it. */
+    double step = (re[1] - re[0]) / over, step_im = (im[1] - im[0]) / over;
+    if (dtype == MSA_FLOAT32) step = (double)(((float)re[1] - (float)re[0]) / (float)over);
+    if (msa_is_integral(dtype, true)) step = (double)(float)((float)(re[1] - re[0]) / (float)over);
+    for (int64_t i = 0; i < steps; i++) {
+        bool front = i < half || steps == 1;
+        double x = front ? re[0] + step * (double)i : re[1] - step * (double)(steps - 1 - i);
+        if (dtype == MSA_FLOAT32) x = front ? (double)((float)re[0] + (float)step * (float)i) : (double)((float)re[1] - (float)step * (float)(steps - 1 - i));
+        if (complex) {
+            p[2 * i] = x;
+            p[2 * i + 1] = front ? im[0] + step_im * (double)i : im[1] - step_im * (double)(steps - 1 - i);
+        } else {
+            p[i] = x;
+        }
+    }
+    return msa_cast_values(wide, dtype);
+}
+
+msa_tensor *logspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, double base, msa_dtype dtype) {
+    if (steps < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "number of steps must be non-negative");
+    if (dtype == MSA_NO_DTYPE) dtype = msa_default_dtype();
+    msa_auto msa_tensor *wide = linspace_cpu(start, end, steps, MSA_FLOAT64);
+    if (!wide) return NULL;
+    double *p = wide->storage->data;
+    for (int64_t i = 0; i < steps; i++) p[i] = pow(base, p[i]);
+    return msa_cast_values(wide, dtype);
+}
+
+msa_tensor *eye_cpu(int64_t n, int64_t m, msa_dtype dtype) {
+    if (n < 0 || m < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "%s must be greater or equal to 0, got %lld", n < 0 ? "n" : "m", (long long)(n < 0 ? n : m));
+    msa_auto msa_tensor *t = zeros_shaped(MSA_INTS(n, m), dtype == MSA_NO_DTYPE ? msa_default_dtype() : dtype);
+    msa_auto msa_tensor *line = t ? diagonal_view(t, 0, 0, 1) : NULL;
+    return line && msa_fill_values(line, msa_int(1)) == 0 ? msa_take(t) : NULL;
+}
+
+msa_tensor *eye_square_cpu(int64_t n, msa_dtype dtype) { return eye_cpu(n, n, dtype); }
+
+static msa_tensor *triangle_indices(int64_t row, int64_t col, int64_t offset, msa_dtype dtype, bool lower) {
+    if (row < 0 || col < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "row and col must be non-negative, got %lld and %lld", (long long)row, (long long)col);
+    int64_t n = 0;
+    for (int pass = 0;; pass++) {
+        msa_auto msa_tensor *t = pass ? msa_tensor_new(MSA_INTS(2, n), MSA_INT64) : NULL;
+        int64_t *p = t ? t->storage->data : NULL, k = 0;
+        if (pass && !t) return NULL;
+        for (int64_t r = 0; r < row; r++)
+            for (int64_t c = 0; c < col; c++)
+                if (lower ? c <= r + offset : c >= r + offset) {
+                    if (p) {
+                        p[k] = r;
+                        p[n + k] = c;
+                    }
+                    k++;
+                }
+        n = k;
+        if (pass) return msa_cast_values(t, dtype == MSA_NO_DTYPE ? MSA_INT64 : dtype);
+    }
+}
+
+msa_tensor *tril_indices_cpu(int64_t row, int64_t col, int64_t offset, msa_dtype dtype) { return triangle_indices(row, col, offset, dtype, true); }
+msa_tensor *triu_indices_cpu(int64_t row, int64_t col, int64_t offset, msa_dtype dtype) { return triangle_indices(row, col, offset, dtype, false); }
+
+msa_tensor *bincount_cpu(msa_tensor *self, msa_tensor *weights, int64_t minlength) {
+    if (minlength < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "minlength should be >= 0");
+    if (self->ndim != 1 || !msa_is_integral((msa_dtype)self->dtype, false)) return msa_fail_null(MSA_RUNTIME_ERROR, "bincount only supports 1-d non-negative integral inputs.");
+    if (weights && (weights->ndim != 1 || weights->sizes[0] != self->sizes[0])) return msa_fail_null(MSA_RUNTIME_ERROR, "weights should be 1-d and have the same length as input");
+    msa_auto msa_tensor *wide = msa_cast_values(self, MSA_INT64), *plain = wide ? msa_contiguous_values(wide) : NULL;
+    if (!plain) return NULL;
+    const int64_t *p = msa_data(plain);
+    int64_t n = minlength;
+    for (int64_t i = 0; i < plain->numel; i++) {
+        if (p[i] < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "bincount only supports 1-d non-negative integral inputs.");
+        if (p[i] + 1 > n) n = p[i] + 1;
+    }
+    if (!weights) {
+        msa_auto msa_tensor *counts = zeros_shaped(MSA_INTS(n), MSA_INT64);
+        if (!counts) return NULL;
+        for (int64_t i = 0; i < plain->numel; i++) ((int64_t *)counts->storage->data)[p[i]]++;
+        return msa_take(counts);
+    }
+    msa_auto msa_tensor *heavy = msa_cast_values(weights, MSA_FLOAT64), *w = heavy ? msa_contiguous_values(heavy) : NULL;
+    msa_auto msa_tensor *sums = w ? zeros_shaped(MSA_INTS(n), MSA_FLOAT64) : NULL;
+    if (!sums) return NULL;
+    const double *v = msa_data(w);
+    for (int64_t i = 0; i < plain->numel; i++) ((double *)sums->storage->data)[p[i]] += v[i];
+    return msa_cast_values(sums, weights->dtype == MSA_FLOAT32 ? MSA_FLOAT32 : MSA_FLOAT64);
+}
+
+/* Unique slices along a dimension (or elements): the values, where each input went, how often each came. */
+typedef struct {
+    const char *data;
+    int64_t width; /* doubles or int64s a slice */
+    bool floating;
+} slice_order;
+
+static int compare_slices(const void *a, const void *b, void *context) {
+    const slice_order *o = context;
+    int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    for (int64_t k = 0; k < o->width; k++) {
+        if (o->floating) {
+            double x = ((const double *)o->data)[i * o->width + k], y = ((const double *)o->data)[j * o->width + k];
+            if (x != x && y == y) return 1;
+            if (y != y && x == x) return -1;
+            if (x < y) return -1;
+            if (x > y) return 1;
+        } else {
+            int64_t x = ((const int64_t *)o->data)[i * o->width + k], y = ((const int64_t *)o->data)[j * o->width + k];
+            if (x != y) return x < y ? -1 : 1;
+        }
+    }
+    return i < j ? -1 : i > j;
+}
+
+static bool same_slice(const slice_order *o, int64_t i, int64_t j) {
+    for (int64_t k = 0; k < o->width; k++) {
+        if (o->floating ? ((const double *)o->data)[i * o->width + k] != ((const double *)o->data)[j * o->width + k]
+                        : ((const int64_t *)o->data)[i * o->width + k] != ((const int64_t *)o->data)[j * o->width + k])
+            return false;
+    }
+    return true;
+}
+
+int unique_cpu(msa_tensor *self, msa_opt_int dim, bool sorted, bool consecutive, msa_tensor **results) {
+    bool floating = msa_is_floating((msa_dtype)self->dtype);
+    if (msa_is_complex((msa_dtype)self->dtype)) return msa_fail(MSA_NOT_IMPLEMENTED, "\"unique\" not implemented for '%s'", msa_dtype_type_name((msa_dtype)self->dtype));
+    int d = dim.has ? msa_wrap_dim("unique", dim.v, self->ndim) : 0;
+    if (d < 0) return -1;
+    msa_auto msa_tensor *moved = dim.has ? msa_movedim_int(self, d, 0) : msa_reshape(self, MSA_INTS(-1));
+    msa_auto msa_tensor *wide = moved ? msa_cast_values(moved, floating ? MSA_FLOAT64 : MSA_INT64) : NULL;
+    msa_auto msa_tensor *plain = wide ? msa_contiguous_values(wide) : NULL;
+    if (!plain) return -1;
+    int64_t n = moved->ndim ? moved->sizes[0] : 1;
+    slice_order order = {msa_data(plain), n ? plain->numel / n : 1, floating};
+    int64_t *permutation = malloc(sizeof *permutation * (size_t)(2 * n + 1));
+    if (!permutation) return msa_fail(MSA_MEMORY_ERROR, "unique: out of memory");
+    int64_t *firsts = permutation + n, count = 0;
+    for (int64_t i = 0; i < n; i++) permutation[i] = i;
+    if (!consecutive) qsort_r(permutation, (size_t)n, sizeof *permutation, compare_slices, &order);
+    int64_t inverse_sizes[MSA_MAX_DIMS] = {n};
+    msa_ints inverse_shape = dim.has ? (msa_ints){inverse_sizes, 1} : msa_sizes(self);
+    msa_auto msa_tensor *inverse = msa_tensor_new(inverse_shape, MSA_INT64);
+    msa_auto msa_tensor *many = msa_tensor_new(MSA_INTS(n), MSA_INT64);
+    if (!inverse || !many) {
+        free(permutation);
+        return -1;
+    }
+    int64_t *to = inverse->storage->data, *counts = many->storage->data;
+    for (int64_t k = 0; k < n; k++) {
+        if (k == 0 || !same_slice(&order, permutation[k], permutation[k - 1])) {
+            counts[count] = 0;
+            firsts[count++] = permutation[k];
+        }
+        counts[count - 1]++;
+        to[permutation[k]] = count - 1;
+    }
+    msa_auto msa_tensor *index = msa_tensor_new(MSA_INTS(count), MSA_INT64);
+    if (index) memcpy(index->storage->data, firsts, sizeof *firsts * (size_t)count);
+    free(permutation);
+    msa_auto msa_tensor *line = !index || moved->ndim ? msa_tensor_retain(moved) : msa_reshape(moved, MSA_INTS(1));
+    msa_auto msa_tensor *values = index && line ? msa_index_select(line, 0, index) : NULL;
+    if (!values) return -1;
+    results[0] = dim.has ? msa_movedim_int(values, 0, d) : msa_tensor_retain(values);
+    results[1] = msa_take(inverse);
+    int64_t one = 1;
+    results[2] = msa_tensor_over(many->storage, MSA_INT64, 0, 1, &count, &one);
+    return results[0] && results[2] ? 0 : -1;
+}

@@ -21,8 +21,7 @@ typedef double _Complex c128;
             s STEP p[k]; \
             t[k] = (T)s; \
         } \
-    } \
-    break
+    }
 
 static msa_tensor *scan(const char *op, msa_tensor *self, int64_t dim, msa_dtype dtype, bool product) {
     msa_dtype have = (msa_dtype)self->dtype;
@@ -37,20 +36,25 @@ static msa_tensor *scan(const char *op, msa_tensor *self, int64_t dim, msa_dtype
     int64_t n = rows.inner;
     switch (working) {
     case MSA_FLOAT32:
-        if (product) SCAN(float, float, 1, *=);
-        else SCAN(float, double, 0, +=);
+        if (product) SCAN(float, float, 1, *=)
+        else SCAN(float, double, 0, +=)
+        break;
     case MSA_FLOAT64:
-        if (product) SCAN(double, double, 1, *=);
-        else SCAN(double, double, 0, +=);
+        if (product) SCAN(double, double, 1, *=)
+        else SCAN(double, double, 0, +=)
+        break;
     case MSA_COMPLEX64:
-        if (product) SCAN(c64, c64, 1, *=);
-        else SCAN(c64, c128, 0, +=);
+        if (product) SCAN(c64, c64, 1, *=)
+        else SCAN(c64, c128, 0, +=)
+        break;
     case MSA_COMPLEX128:
-        if (product) SCAN(c128, c128, 1, *=);
-        else SCAN(c128, c128, 0, +=);
+        if (product) SCAN(c128, c128, 1, *=)
+        else SCAN(c128, c128, 0, +=)
+        break;
     default:
-        if (product) SCAN(int64_t, uint64_t, 1, *= (uint64_t));
-        else SCAN(int64_t, uint64_t, 0, += (uint64_t));
+        if (product) SCAN(int64_t, uint64_t, 1, *= (uint64_t))
+        else SCAN(int64_t, uint64_t, 0, += (uint64_t))
+        break;
     }
     return msa_lines_result(self, dim, matrix, result);
 }

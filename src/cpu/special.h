@@ -96,39 +96,19 @@ static inline double special_bessel_i(int v, double x, int scaled) {
     return v && x < 0 ? -result : result;
 }
 
-static inline double special_erfinv(double y) {
-    if (y != y || y < -1 || y > 1) return NAN;
-    if (fabs(y) == 1) return copysign(INFINITY, y);
-    double w = -log((1 - y) * (1 + y)), p;
-    if (w < 5) {
-        w -= 2.5;
-        p = 2.81022636e-08;
-        p = 3.43273939e-07 + p * w;
-        p = -3.5233877e-06 + p * w;
-        p = -4.39150654e-06 + p * w;
-        p = 0.00021858087 + p * w;
-        p = -0.00125372503 + p * w;
-        p = -0.00417768164 + p * w;
-        p = 0.246640727 + p * w;
-        p = 1.50140941 + p * w;
-    } else {
-        w = sqrt(w) - 3;
-        p = -0.000200214257;
-        p = 0.000100950558 + p * w;
-        p = 0.00134934322 + p * w;
-        p = -0.00367342844 + p * w;
-        p = 0.00573950773 + p * w;
-        p = -0.0076224613 + p * w;
-        p = 0.00943887047 + p * w;
-        p = 1.00167406 + p * w;
-        p = 2.83297682 + p * w;
+/* Inverse of erf: Winitzki's approximation made exact by Halley steps, on erfc in the tails. */
+static inline double special_erfinv(double x) {
+    const double a = fabs(x);
+    if (!(a < 1)) return a == 1 ? copysign(INFINITY, x) : NAN;
+    if (a < 1e-8) return x * 0.88622692545275801365;
+    const double l = log1p(-a * a), k = 4.33 + 0.5 * l; /* 2 / (pi * 0.147) */
+    double y = sqrt(sqrt(k * k - l / 0.147) - k);
+    for (int i = 0; i < 3; i++) {
+        const double error = a > 0.5 ? (1 - a) - erfc(y) : erf(y) - a;
+        const double u = error * exp(y * y) * 0.88622692545275801365;
+        y -= u / (1 + y * u);
     }
-    double x = p * y;
-    for (int i = 0; i < 2; i++) {
-        double error = fabs(y) < 0.5 ? erf(x) - y : copysign(1 - fabs(y) - erfc(fabs(x)), x);
-        x -= error / (2 / sqrt(M_PI) * exp(-x * x));
-    }
-    return x;
+    return copysign(y, x);
 }
 
 #define SPECIAL(P, T) \

@@ -1,0 +1,49 @@
+"""torch.autograd: backward, grad, Function, grad modes."""
+
+from msadapter import _C
+from msadapter.pytorch.autograd.function import Function
+from msadapter.pytorch.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from msadapter.pytorch.autograd import function, grad_mode, graph
+
+__all__ = ["Function", "Variable", "backward", "enable_grad", "grad", "grad_mode", "inference_mode", "no_grad", "set_grad_enabled"]
+
+
+def _as_tuple(value):
+    from msadapter import pytorch as torch
+
+    return (value,) if isinstance(value, torch.Tensor) else tuple(value)
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Add the gradients of `tensors` to the leaves' grad (limited to `inputs` where they are given)."""
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError("'grad_tensors' and 'grad_variables' (deprecated) arguments both passed to backward(). "
+                               "Please only use 'grad_tensors'.")
+        grad_tensors = grad_variables
+    if inputs is not None and not hasattr(inputs, "requires_grad") and len(inputs) == 0:
+        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    tensors = _as_tuple(tensors)
+    grad_tensors = None if grad_tensors is None else _as_tuple(grad_tensors)
+    if grad_tensors is not None and len(grad_tensors) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grad_tensors)} gradients")
+    keep = create_graph if retain_graph is None else retain_graph
+    _C._backward(tensors, grad_tensors, keep, create_graph, None if inputs is None else _as_tuple(inputs))
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=False,
+         is_grads_batched=False):
+    """Gradients of the sum of `outputs`, weighted by `grad_outputs`, towards `inputs`, as a tuple."""
+    if is_grads_batched:
+        raise NotImplementedError("grad: argument 'is_grads_batched'=True is not implemented")
+    if not only_inputs:
+        raise NotImplementedError("grad: argument 'only_inputs'=False is deprecated and not implemented")
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    grad_outputs = None if grad_outputs is None else _as_tuple(grad_outputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    return _C._grad(outputs, inputs, grad_outputs, keep, create_graph, allow_unused)
+
+
+def Variable(data, requires_grad=False, volatile=None):
+    """The old name of a tensor that takes part in autograd: shares data's memory."""
+    return data.detach().requires_grad_(requires_grad)

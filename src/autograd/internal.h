@@ -14,7 +14,6 @@
 #define MSA_FAST_TLS _Thread_local
 
 extern MSA_FAST_TLS bool msa_grad_mode;      /* whether operators record */
-extern MSA_FAST_TLS bool msa_inference_mode; /* new tensors can never be recorded */
 
 typedef struct {
     const char *name;

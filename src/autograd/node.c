@@ -4,7 +4,6 @@
 #include "msadapter/ops.h"
 
 MSA_FAST_TLS bool msa_grad_mode = true;
-MSA_FAST_TLS bool msa_inference_mode;
 
 static atomic_ullong next_sequence = 1;
 

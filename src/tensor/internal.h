@@ -36,6 +36,8 @@ struct msa_storage {
     void *context;
 };
 
+extern _Thread_local bool msa_inference_mode; /* new tensors can never be recorded */
+
 enum { MSA_INLINE_DIMS = 5 };
 
 struct msa_tensor {

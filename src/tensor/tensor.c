@@ -8,6 +8,8 @@ enum { FREE_LIMIT = 256 };
 static _Thread_local msa_tensor *free_tensors;
 static _Thread_local int free_count;
 
+_Thread_local bool msa_inference_mode;
+
 static msa_tensor *allocate(int ndim) {
     msa_tensor *t = free_tensors;
     if (t) {
@@ -124,6 +126,7 @@ static msa_tensor *new_contiguous(msa_ints sizes, msa_dtype dtype, int64_t numel
     t->dtype = (uint8_t)dtype;
     t->numel = numel;
     t->contiguous = true;
+    t->inference = msa_inference_mode;
     t->storage = msa_storage_new((size_t)numel * msa_dtype_size(dtype));
     if (!t->storage) {
         t->references = 1;

@@ -1,0 +1,56 @@
+"""PyTorch's own namespace, on msadapter's engine: `import msadapter.pytorch as torch`."""
+
+import math as _math
+
+from msadapter import _C
+from msadapter import __version__ as _msadapter_version
+
+__version__ = "1.12.1"  # of the PyTorch whose names and behaviour these are
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+newaxis = None
+
+# Types and functions of the extension, then every operator that torch itself has.
+globals().update({_name: _value for _name, _value in vars(_C).items() if not _name.startswith("_")})
+globals().update({_name: _value for _name, _value in vars(_C._ops).items() if not _name.startswith("__")})
+
+float, double, half = _C.float32, _C.float64, _C.float16  # noqa: A001
+int, long, short = _C.int32, _C.int64, _C.int16  # noqa: A001
+cfloat, cdouble = _C.complex64, _C.complex128
+
+from msadapter.pytorch._tensor import Tensor  # noqa: E402
+
+_C.set_tensor_class(Tensor)
+
+from msadapter.pytorch import functional  # noqa: E402
+
+globals().update({_name: getattr(functional, _name) for _name in functional.__all__})
+for _name in functional.TENSOR_METHODS:
+    if _name not in vars(Tensor):
+        setattr(Tensor, _name, getattr(functional, _name))
+
+from msadapter.pytorch import autograd, cuda, random, special  # noqa: E402
+from msadapter.pytorch.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from msadapter.pytorch.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
+from msadapter.pytorch.serialization import load, save  # noqa: E402
+from msadapter.pytorch import nn, optim, utils  # noqa: E402
+
+
+def cast_to_adapter_tensor(value):
+    """`value` with everything in it that is a tensor of MindSpore's kind made a plain torch tensor over the same memory.
+
+    Lists, tuples and dictionaries are gone through.
+    """
+    if type(value) is Tensor or isinstance(value, nn.Parameter):
+        return value
+    if isinstance(value, Tensor):
+        return value.as_subclass(Tensor)
+    if isinstance(value, dict):
+        return type(value)((key, cast_to_adapter_tensor(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(cast_to_adapter_tensor, value))
+    if hasattr(value, "asnumpy"):
+        return from_numpy(value.asnumpy())  # noqa: F821
+    return value
+
+
+del _name, _value

@@ -1,0 +1,117 @@
+"""Functions of torch whose arguments or results Python has to arrange before an operator runs."""
+
+from msadapter import _C
+
+_ops = _C._ops
+
+__all__ = ["broadcast_shapes", "is_complex", "is_floating_point", "is_nonzero", "is_storage", "is_tensor", "nonzero", "norm", "numel",
+           "split", "unique", "unique_consecutive", "where"]
+TENSOR_METHODS = ["norm", "split", "unique", "unique_consecutive", "nonzero"]
+
+
+def is_tensor(obj):
+    """Whether obj is a tensor."""
+    return isinstance(obj, _C.TensorBase)
+
+
+def is_storage(obj):
+    """Whether obj is a storage."""
+    return type(obj).__name__.endswith("Storage")
+
+
+def is_floating_point(input):
+    """Whether the tensor's type is a floating one."""
+    return input.dtype.is_floating_point
+
+
+def is_complex(input):
+    """Whether the tensor's type is a complex one."""
+    return input.dtype.is_complex
+
+
+def is_nonzero(input):
+    """The truth of a one-element tensor. Raises RuntimeError for any other size."""
+    return bool(input)
+
+
+def numel(input):
+    """How many elements the tensor has."""
+    return input.numel()
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to. Raises RuntimeError when they do not."""
+    result = []
+    for shape in shapes:
+        shape = [shape] if isinstance(shape, int) else list(shape)
+        if any(size < 0 for size in shape):
+            raise RuntimeError(f"Trying to create tensor with negative dimension: {shape}")
+        longer, shorter = (result, shape) if len(result) >= len(shape) else (shape, result)
+        merged = list(longer)
+        for i in range(1, len(shorter) + 1):
+            a, b = longer[-i], shorter[-i]
+            if a != b and a != 1 and b != 1:
+                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
+            merged[-i] = b if a == 1 else a
+        result = merged
+    return _C.Size(result)
+
+
+def split(tensor, split_size_or_sections, dim=0):
+    """Views of `tensor` along dim: of one size (an int; the last may be shorter) or of the sizes in a list."""
+    if isinstance(split_size_or_sections, (list, tuple)):
+        return _ops.split_with_sizes(tensor, split_size_or_sections, dim)
+    return _C.TensorBase.split(tensor, split_size_or_sections, dim)
+
+
+def nonzero(input, *, out=None, as_tuple=False):
+    """The positions of non-zero elements: an int64 tensor (count, ndim), or a tuple of vectors with as_tuple."""
+    if not as_tuple:
+        return _ops.nonzero(input, out=out) if out is not None else _ops.argwhere(input)
+    if out is not None:
+        raise TypeError("nonzero(): argument 'out' cannot be used with as_tuple=True")
+    if input.dim() == 0:
+        input = input.unsqueeze(0)
+    return _ops.argwhere(input).unbind(1)
+
+
+def where(condition, input=None, other=None):
+    """input where condition holds, other elsewhere; with a condition only, its non-zero positions as a tuple."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return _ops.where(condition, input, other)
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """A norm of vectors (p a number) or matrices (p 'fro' or 'nuc') along dim."""
+    if p == "nuc":
+        raise NotImplementedError("norm: argument 'p'='nuc' is not implemented")
+    if p == "fro":
+        if dim is not None and not isinstance(dim, int) and len(dim) > 2:
+            raise RuntimeError(f"norm: expected dim to hold at most 2 dimensions for p='fro', got {tuple(dim)}")
+        p = 2
+    elif isinstance(p, str):
+        raise RuntimeError(f"norm: argument 'p' must be a number, 'fro' or 'nuc', got {p!r}")
+    if p is None:
+        p = 2
+    if dim is not None and isinstance(dim, int):
+        dim = (dim,)
+    if out is not None:
+        return _ops.linalg_vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
+    return _ops.linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
+
+
+def _unique(input, return_inverse, return_counts, dim, is_sorted, consecutive):
+    values, inverse, counts = _ops._unique(input, dim, is_sorted, consecutive)
+    results = (values,) + ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
+    return results[0] if len(results) == 1 else results
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements (slices along dim), sorted; with where each input went and how often each came, if wanted."""
+    return _unique(input, return_inverse, return_counts, dim, sorted, False)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The first of every run of equal elements (slices along dim)."""
+    return _unique(input, return_inverse, return_counts, dim, True, True)

@@ -378,12 +378,12 @@ static int mode_of(const char *reduce, scatter_mode *mode) {
 }
 
 msa_tensor *scatter_reduced_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *src, const char *reduce) {
-    scatter_mode mode;
+    scatter_mode mode = COPY;
     return mode_of(reduce, &mode) == 0 ? scattered_copy(self, dim, index, src, mode, false) : NULL;
 }
 
 msa_tensor *scatter_value_reduced_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa_scalar value, const char *reduce) {
-    scatter_mode mode;
+    scatter_mode mode = COPY;
     msa_auto msa_tensor *one = msa_tensor_scalar(value, (msa_dtype)self->dtype);
     return one && mode_of(reduce, &mode) == 0 ? scattered_copy(self, dim, index, one, mode, true) : NULL;
 }

@@ -217,7 +217,8 @@ static msa_tensor *triangle(const char *op, msa_tensor *self, int64_t diagonal, 
     if (!out || msa_copy_values(out, self) != 0) return NULL;
     int64_t rows = self->sizes[self->ndim - 2], columns = self->sizes[self->ndim - 1], size = (int64_t)msa_dtype_size((msa_dtype)self->dtype);
     char *p = out->storage->data;
-    for (int64_t k = 0; k < out->numel / (rows * columns ? rows * columns : 1) && rows * columns; k++)
+    int64_t each = rows * columns, matrices = each > 0 ? out->numel / each : 0;
+    for (int64_t k = 0; k < matrices; k++)
         for (int64_t r = 0; r < rows; r++, p += columns * size) {
             int64_t edge = r + diagonal + (lower ? 1 : 0);
             edge = edge < 0 ? 0 : edge > columns ? columns : edge;

@@ -62,3 +62,21 @@ int fill_tensor_cpu(msa_tensor *self, msa_tensor *value) {
         return msa_fail(MSA_RUNTIME_ERROR, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
     return msa_copy_values(self, value);
 }
+
+msa_tensor *filled_cpu(msa_tensor *self, msa_scalar value) { return filled(msa_new_like_values(self, (msa_dtype)self->dtype), value); }
+
+msa_tensor *filled_tensor_cpu(msa_tensor *self, msa_tensor *value) {
+    msa_auto msa_tensor *t = msa_new_like_values(self, (msa_dtype)self->dtype);
+    return t && fill_tensor_cpu(t, value) == 0 ? msa_take(t) : NULL;
+}
+
+int resize_values(msa_tensor *self, msa_ints size, int memory_format) {
+    if (self->requires_grad) return msa_fail(MSA_RUNTIME_ERROR, "cannot resize variables that require grad");
+    if (memory_format > 1) return msa_fail(MSA_NOT_IMPLEMENTED, "resize_: argument 'memory_format' is not implemented for channels_last");
+    if (msa_product(size) == self->numel && size.n == self->ndim && memcmp(size.data, self->sizes, sizeof(int64_t) * self->ndim) == 0) return 0;
+    return msa_tensor_resize(self, size);
+}
+
+int resize_as_values(msa_tensor *self, msa_tensor *the_template, int memory_format) {
+    return resize_values(self, msa_sizes(the_template), memory_format);
+}

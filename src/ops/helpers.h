@@ -12,6 +12,8 @@ msa_scalar msa_scalar_subtracted(msa_scalar a, msa_scalar b);
 msa_scalar msa_scalar_multiplied(msa_scalar a, msa_scalar b);
 msa_scalar msa_scalar_divided(msa_scalar a, msa_scalar b);
 msa_scalar msa_scalar_conjugated(msa_scalar value);
+/* Refuses a zero among integer divisors. */
+int check_divisor(msa_tensor *self, msa_tensor *other);
 bool is_complex_type(msa_dtype dtype);
 bool is_integral_type(msa_dtype dtype);
 

@@ -9,6 +9,14 @@ msa_tensor *positive_values(msa_tensor *self) {
     return msa_tensor_retain(self);
 }
 
+int check_divisor(msa_tensor *self, msa_tensor *other) {
+    if (!msa_is_integral((msa_dtype)other->dtype, true) || msa_is_inexact((msa_dtype)self->dtype) || other->numel == 0) return 0;
+    msa_auto msa_tensor *all = msa_all(other);
+    msa_scalar value;
+    if (!all || msa_tensor_item(all, &value) != 0) return -1;
+    return value.i ? 0 : msa_fail(MSA_RUNTIME_ERROR, "ZeroDivisionError");
+}
+
 msa_tensor *div_mode(msa_tensor *self, msa_tensor *other, const char *rounding_mode) {
     if (!rounding_mode) return msa_div(self, other);
     if (strcmp(rounding_mode, "trunc") == 0) return msa_div_trunc(self, other);

@@ -319,7 +319,10 @@ class EntryWriter:
                     lines.append(f"hints_[n_hints_++] = {boxed(p)};")
         row = f"&msa_pointwise_rows[MSA_POINTWISE_{op.c_name}]"
         tail = "hints_, n_hints_" if hints else "NULL, 0"
-        lines.append(f"msa_tensor *computed_ = msa_pointwise_{function}({row}, inputs_, params_, {tail}, {target});")
+        call = f"msa_pointwise_{function}({row}, inputs_, params_, {tail}, {target})"
+        if "check" in op.row:
+            call = f"{op.row['check']}({', '.join(self._arguments(op))}) != 0 ? NULL : {call}"
+        lines.append(f"msa_tensor *computed_ = {call};")
         return lines
 
     def _work(self, op):

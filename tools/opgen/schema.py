@@ -28,7 +28,7 @@ NOT_FOR_KERNELS = {"layout", "device", "pin_memory", "requires_grad"}
 OPTIONS = ("dtype? dtype=None", "layout? layout=None", "device? device=None", "bool? pin_memory=None",
            "bool requires_grad=False")
 WORKS = ("pointwise", "kernel", "view", "composite", "function", "mutate")
-KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc",
+KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check",
         *WORKS}
 FORMS = {"function", "method", "inplace", "out"}
 C_KEYWORDS = {"default", "float", "double", "int", "long", "short", "char", "register", "signed", "unsigned", "break",

@@ -64,4 +64,6 @@ msa_tensor *permute_back(msa_tensor *grad, msa_ints dims);
 msa_tensor *unsqueeze_like(msa_tensor *grad, msa_ints sizes);
 msa_tensor *unsqueeze_like_dim(msa_tensor *grad, msa_ints sizes, int64_t dim);
 
+#include "ops/helpers_nn.h"
+
 #endif

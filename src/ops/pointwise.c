@@ -47,6 +47,12 @@ msa_tensor *float_power_tensor(msa_tensor *self, msa_tensor *exponent) {
     return base && power ? msa_pow_values(base, power) : NULL;
 }
 
+/* self^2 with an integer exponent: truth values become integers. */
+msa_tensor *square_values(msa_tensor *self) {
+    if (self->dtype != MSA_BOOL) return msa_square_values(self);
+    return msa_to_dtype(self, MSA_INT64, false, true, -1);
+}
+
 /* d(a^b)/da = b a^(b-1), and 0 where b is 0. */
 msa_tensor *pow_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *exponent) {
     msa_auto msa_tensor *one = msa_wrap_number(msa_int(1)), *zero = msa_wrap_number(msa_int(0));

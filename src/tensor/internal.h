@@ -61,6 +61,9 @@ struct msa_tensor {
     int64_t inline_dims[2 * MSA_INLINE_DIMS];
 };
 
+/* What gives up the Python object of a dying tensor that owns it (python_owned). */
+MSA_API void msa_tensor_on_python_release(void (*function)(void *python));
+
 /* The layer's only ways to touch raw memory. `msa_data` ends a hidden layout. */
 int msa_storage_make_plain(msa_storage *s);
 static inline void *msa_data(const msa_tensor *t) {

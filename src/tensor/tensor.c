@@ -34,7 +34,12 @@ static msa_tensor *allocate(int ndim) {
     return t;
 }
 
+static void (*drop_python)(void *python);
+
+void msa_tensor_on_python_release(void (*function)(void *python)) { drop_python = function; }
+
 static void destroy(msa_tensor *t) {
+    if (t->python_owned && drop_python) drop_python(t->python);
     if (t->autograd) msa_autograd_free(t->autograd);
     msa_storage_release(t->storage);
     if (t->sizes != t->inline_dims) free(t->sizes);

@@ -60,4 +60,4 @@ def cast_to_adapter_tensor(value):
     return value
 
 
-del _name, _value
+del _name

@@ -9,4 +9,9 @@ msa_tensor *linear_input_gradient(msa_tensor *grad, msa_tensor *weight);
 msa_tensor *linear_weight_gradient(msa_tensor *grad, msa_tensor *input);
 msa_tensor *linear_bias_gradient(msa_tensor *grad);
 
+/* convolution.c */
+int convolution_second_gradients(msa_tensor *gg_input, msa_tensor *gg_weight, msa_tensor *gg_bias, msa_tensor *grad_output,
+                                 msa_tensor *input, msa_tensor *weight, msa_ints stride, msa_ints padding, msa_ints dilation,
+                                 bool transposed, msa_ints output_padding, int64_t groups, msa_ints needs, msa_tensor **results);
+
 #endif

@@ -55,7 +55,7 @@ def schema_text(op, with_out):
         pieces.append(f"{SCHEMA_TYPES[p.type.rstrip('?')]} {name}{default}")
     if with_out:
         pieces += ([] if keyword else ["*"]) + ["Tensor out" if op.result == "tensor" else "tuple of Tensors out"]
-    return f"({', '.join(pieces)})"
+    return f"({', '.join(pieces)})".replace('"', "'")
 
 
 def thunk(op, suffix):

@@ -255,7 +255,8 @@ static int run_node(task *t, msa_node *node, msa_tensor **grads) {
         results = msa_calloc(node->n_edges, sizeof *results);
         if (!results) return -1;
     }
-    int status = node->cls->backward(node, grads, results);
+    int status = msa_node_check_alive(node);
+    if (status == 0) status = node->cls->backward(node, grads, results);
     if (status == 0) status = run_hooks(node->hooks, MSA_POST_HOOK, 0, grads, node->n_inputs, results, node->n_edges);
     for (uint32_t k = 0; k < node->n_edges; k++) {
         msa_edge edge = node->edges[k];

@@ -121,6 +121,7 @@ int msa_node_save_value(msa_node *node, uint32_t slot, msa_value value);
 int msa_node_save_ints(msa_node *node, uint32_t slot, msa_ints ints);
 int msa_node_save_doubles(msa_node *node, uint32_t slot, msa_doubles doubles);
 int msa_node_save_text(msa_node *node, uint32_t slot, const char *text);
+int msa_node_check_alive(const msa_node *node); /* an error once its saved values have been freed */
 int msa_node_load_tensor(msa_node *node, uint32_t slot, msa_tensor **t); /* owned; NULL where None was saved */
 msa_list *msa_node_load_list(msa_node *node, uint32_t slot);
 msa_tensors msa_node_load_tensors(msa_node *node, uint32_t slot);

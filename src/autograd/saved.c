@@ -98,8 +98,8 @@ int msa_node_save_text(msa_node *node, uint32_t slot, const char *text) {
     return text ? save_buffer(node, slot, text, strlen(text) + 1, (int64_t)strlen(text)) : save_buffer(node, slot, NULL, 0, -1);
 }
 
-static int check_alive(const msa_node *node) {
-    if (!node->freed) return 0;
+int msa_node_check_alive(const msa_node *node) {
+    if (!node->freed || !node->n_saved) return 0;
     return msa_fail(MSA_RUNTIME_ERROR,
                     "Trying to backward through the graph a second time (or directly access saved tensors after they have "
                     "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
@@ -123,7 +123,7 @@ static int check_version(const msa_node *node, const msa_saved *s, const msa_ten
 
 int msa_node_load_tensor(msa_node *node, uint32_t slot, msa_tensor **t) {
     *t = NULL;
-    if (check_alive(node) != 0) return -1;
+    if (msa_node_check_alive(node) != 0) return -1;
     const msa_saved *s = &node->saved[slot];
     if (!s->tensor) return 0;
     if (check_version(node, s, s->tensor, s->version) != 0) return -1;
@@ -146,7 +146,7 @@ int msa_node_load_tensor(msa_node *node, uint32_t slot, msa_tensor **t) {
 }
 
 msa_list *msa_node_load_list(msa_node *node, uint32_t slot) {
-    if (check_alive(node) != 0) return NULL;
+    if (msa_node_check_alive(node) != 0) return NULL;
     const msa_saved *s = &node->saved[slot];
     msa_list *list = msa_list_new(s->list->n);
     if (!list) return NULL;

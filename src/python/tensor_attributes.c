@@ -44,6 +44,7 @@ static int set_data(PyObject *self, PyObject *value, void *unused) {
 
 static PyObject *swapped(PyObject *self, const char *name, bool batched, bool conjugate) {
     msa_tensor *t = of(self);
+    if (t->ndim == 0) return conjugate && msa_is_complex((msa_dtype)t->dtype) ? msa_python_wrap(msa_conj(t)) : msa_python_wrap(msa_alias(t));
     if (t->ndim < 2 || (!batched && t->ndim != 2))
         return PyErr_Format(PyExc_RuntimeError, batched ? "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor."
                                                         : "tensor.%s is only supported on matrices (2-D tensors). Got %d-D tensor.",

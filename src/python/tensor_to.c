@@ -266,6 +266,31 @@ NEW(new_zeros)
 NEW(new_ones)
 NEW(new_full)
 
+static PyObject *new_empty_strided(PyObject *self, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"size", "stride", "dtype", "device", "requires_grad", "layout", "pin_memory", NULL};
+    PyObject *size, *stride, *dtype_object = Py_None, *device = Py_None, *layout = Py_None, *pin_memory = Py_None;
+    int requires_grad = 0, code, n, m;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|OOpOO:new_empty_strided", names, &size, &stride, &dtype_object, &device, &requires_grad,
+                                     &layout, &pin_memory))
+        return NULL;
+    int64_t sizes[MSA_MAX_DIMS], strides[MSA_MAX_DIMS];
+    msa_dtype dtype = (msa_dtype)of(self)->dtype;
+    if (msa_python_as_ints(size, sizes, MSA_MAX_DIMS, &n) != 1) return PyErr_Occurred() ? NULL : wrong("new_empty_strided", "size", "tuple of ints", size);
+    if (msa_python_as_ints(stride, strides, MSA_MAX_DIMS, &m) != 1)
+        return PyErr_Occurred() ? NULL : wrong("new_empty_strided", "stride", "tuple of ints", stride);
+    if (dtype_object != Py_None && msa_python_as_dtype(dtype_object, &dtype) != 0) return NULL;
+    if (device != Py_None && msa_python_match_device(device, &code) != 1)
+        return PyErr_Occurred() ? NULL : wrong("new_empty_strided", "device", "torch.device", device);
+    if (layout != Py_None && msa_python_match_layout(layout, &code) != 1)
+        return PyErr_Occurred() ? NULL : wrong("new_empty_strided", "layout", "torch.layout", layout);
+    msa_tensor *t = msa_tensor_new_strided((msa_ints){sizes, n}, (msa_ints){strides, m}, dtype);
+    if (t && requires_grad && msa_tensor_set_requires_grad(t, true) != 0) {
+        msa_tensor_release(t);
+        t = NULL;
+    }
+    return msa_python_wrap(t);
+}
+
 static PyObject *new_tensor(PyObject *self, PyObject *args, PyObject *keywords) {
     static char *names[] = {"data", "dtype", "device", "requires_grad", NULL};
     PyObject *data, *dtype_object = Py_None, *device_object = Py_None;
@@ -320,6 +345,8 @@ PyMethodDef msa_python_conversion_methods[] = {
     {"new_zeros", FAST(new_zeros), "new_zeros(size, dtype=None, device=None, requires_grad=False, layout=torch.strided, pin_memory=False) -> Tensor"},
     {"new_ones", FAST(new_ones), "new_ones(size, dtype=None, device=None, requires_grad=False, layout=torch.strided, pin_memory=False) -> Tensor"},
     {"new_full", FAST(new_full), "new_full(size, fill_value, dtype=None, device=None, requires_grad=False, layout=torch.strided, pin_memory=False) -> Tensor"},
+    {"new_empty_strided", KEYWORDS(new_empty_strided),
+     "new_empty_strided(size, stride, dtype=None, device=None, requires_grad=False, layout=torch.strided, pin_memory=False) -> Tensor"},
     {"new_tensor", KEYWORDS(new_tensor), "new_tensor(data, dtype=None, device=None, requires_grad=False) -> Tensor\n\nA copy of data in this tensor's dtype."},
     {"new", KEYWORDS(legacy_new), "new(*sizes) -> Tensor\n\nThe old way to make a tensor of this one's dtype."},
     {NULL, NULL, 0, NULL},

@@ -145,7 +145,7 @@ static void advanced_walk(const advanced *a, msa_tensor *self, const msa_tensor 
 }
 
 msa_tensor *index_cpu(msa_tensor *self, msa_tensors indices) {
-    auto_advanced advanced a;
+    auto_advanced advanced a = {0};
     if (advanced_open(&a, self, indices) != 0) return NULL;
     msa_auto msa_tensor *result = msa_tensor_new((msa_ints){a.result_sizes, a.result_ndim}, (msa_dtype)self->dtype);
     if (!result) return NULL;
@@ -154,7 +154,7 @@ msa_tensor *index_cpu(msa_tensor *self, msa_tensors indices) {
 }
 
 int index_put_cpu(msa_tensor *self, msa_tensors indices, msa_tensor *values, bool accumulate) {
-    auto_advanced advanced a;
+    auto_advanced advanced a = {0};
     if (self->dtype != values->dtype)
         return msa_fail(MSA_RUNTIME_ERROR, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
                         msa_dtype_type_name((msa_dtype)self->dtype), msa_dtype_type_name((msa_dtype)values->dtype));
@@ -235,7 +235,7 @@ static void along_walk(const along *a, msa_tensor *whole, const msa_tensor *part
 }
 
 msa_tensor *index_select_cpu(msa_tensor *self, int64_t dim, msa_tensor *index) {
-    auto_along along a;
+    auto_along along a = {0};
     if (along_open(&a, "index_select", self, dim, index) != 0) return NULL;
     int64_t sizes[MSA_MAX_DIMS];
     memcpy(sizes, self->sizes, sizeof(int64_t) * self->ndim);
@@ -249,7 +249,7 @@ msa_tensor *index_select_cpu(msa_tensor *self, int64_t dim, msa_tensor *index) {
 
 /* index_add and index_copy: a copy of self, written at the index from source. */
 static msa_tensor *index_written(const char *op, msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *source, bool add) {
-    auto_along along a;
+    auto_along along a = {0};
     if (along_open(&a, op, self, dim, index) != 0) return NULL;
     if (source->dtype != self->dtype)
         return msa_fail_null(MSA_RUNTIME_ERROR, "%s(): self and source expected to have the same dtype, but got (self) %s and (source) %s", op,
@@ -291,7 +291,7 @@ msa_tensor *index_fill_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa
 msa_tensor *index_fill_tensor_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *value) {
     if (value->ndim != 0)
         return msa_fail_null(MSA_RUNTIME_ERROR, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).", value->ndim);
-    auto_along along a;
+    auto_along along a = {0};
     if (along_open(&a, "index_fill", self, dim, index) != 0) return NULL;
     msa_auto msa_tensor *result = msa_clone_values(self), *cast = msa_cast_values(value, (msa_dtype)self->dtype);
     msa_auto msa_tensor *wide = result && cast ? msa_expand(cast, msa_sizes(self), false) : NULL;

@@ -165,7 +165,7 @@ static msa_tensor *summed(const char *op, msa_tensor *self, msa_ints dim, bool k
         if (!quick && !mean) quick = sum_columns(self, dim, keepdim);
         if (quick) return quick;
     }
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_rows_open(&rows, op, self, dim, keepdim, working) != 0) return NULL;
     msa_tensor *out = new_result(&rows, working);
     if (!out) return NULL;
@@ -219,7 +219,7 @@ msa_tensor *mean_all_cpu(msa_tensor *self, msa_dtype dtype) { return mean_cpu(se
 
 static msa_tensor *product(msa_tensor *self, msa_ints dim, bool keepdim, msa_dtype dtype) {
     msa_dtype result = sum_type(self, dtype), working = msa_working_type(result);
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_rows_open(&rows, "prod", self, dim, keepdim, working) != 0) return NULL;
     msa_tensor *out = new_result(&rows, working);
     if (!out) return NULL;
@@ -259,7 +259,7 @@ msa_tensor *prod_all_cpu(msa_tensor *self, msa_dtype dtype) { return product(sel
 
 msa_tensor *product_of_others_cpu(msa_tensor *self, msa_opt_int dim) {
     msa_dtype working = msa_working_type((msa_dtype)self->dtype);
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_rows_open(&rows, "prod", self, dim.has ? MSA_INTS(dim.v) : MSA_NO_INTS, false, working) != 0) return NULL;
     msa_auto msa_tensor *matrix = msa_tensor_new(MSA_INTS(rows.outer, rows.inner), working);
     if (!matrix) return NULL;
@@ -301,7 +301,7 @@ static int extreme(const char *op, msa_tensor *self, msa_ints dim, bool keepdim,
                    msa_tensor **places_out) {
     msa_dtype have = (msa_dtype)self->dtype, working = msa_working_type(have);
     if (msa_is_complex(have)) return msa_fail(MSA_RUNTIME_ERROR, "%s: not implemented for '%s'", op, msa_dtype_type_name(have));
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_rows_open(&rows, op, self, dim, keepdim, working) != 0) return -1;
     if (rows.inner == 0 && (rows.outer > 0 || dim.n <= 0)) {
         if (dim.n <= 0)
@@ -352,7 +352,7 @@ msa_tensor *argmin_cpu(msa_tensor *self, msa_opt_int dim, bool keepdim) { return
 
 /* all and any: of truth values; a uint8 tensor gives uint8. */
 static msa_tensor *truth(const char *op, msa_tensor *self, msa_ints dim, bool keepdim, bool all) {
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_rows_open(&rows, op, self, dim, keepdim, MSA_BOOL) != 0) return NULL;
     msa_tensor *out = new_result(&rows, MSA_BOOL);
     if (!out) return NULL;
@@ -392,7 +392,7 @@ msa_tensor *any_all_cpu(msa_tensor *self) { return truth("any", self, MSA_NO_INT
 msa_tensor *var_cpu(msa_tensor *self, msa_ints dim, int64_t correction, bool keepdim) {
     msa_dtype have = (msa_dtype)self->dtype, working = msa_working_type(have);
     if (!msa_is_inexact(have)) return msa_fail_null(MSA_RUNTIME_ERROR, "std and var only support floating point and complex dtypes");
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_rows_open(&rows, "var", self, dim, keepdim, working) != 0) return NULL;
     msa_tensor *out = new_result(&rows, msa_dtype_real(working));
     if (!out) return NULL;
@@ -461,7 +461,7 @@ msa_tensor *vector_norm_cpu(msa_tensor *self, msa_scalar ord, msa_ints dim, bool
         return msa_fail_null(MSA_RUNTIME_ERROR, "linalg.vector_norm: the dtype of the input (%s) should be convertible without narrowing to the specified dtype (%s)",
                              msa_dtype_type_name(have), msa_dtype_type_name(dtype));
     msa_dtype type = dtype == MSA_NO_DTYPE ? have : dtype, working = msa_working_type(type);
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_rows_open(&rows, "linalg.vector_norm", self, dim, keepdim, working) != 0) return NULL;
     double order = msa_scalar_double(ord);
     if (rows.inner == 0 && (order < 0 || isinf(order)))
@@ -497,7 +497,7 @@ msa_tensor *logsumexp_cpu(msa_tensor *self, msa_ints dim, bool keepdim) {
     msa_dtype have = (msa_dtype)self->dtype;
     msa_dtype type = msa_is_integral(have, true) ? msa_default_dtype() : have, working = msa_working_type(type);
     if (msa_is_complex(have)) return msa_fail_null(MSA_NOT_IMPLEMENTED, "\"logsumexp\" not implemented for '%s'", msa_dtype_type_name(have));
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_rows_open(&rows, "logsumexp", self, dim, keepdim, working) != 0) return NULL;
     msa_tensor *out = new_result(&rows, working);
     if (!out) return NULL;

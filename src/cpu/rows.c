@@ -37,6 +37,7 @@ int msa_rows_open(msa_rows *rows, const char *op, msa_tensor *self, msa_ints dim
 }
 
 int msa_lines_open(msa_rows *rows, const char *op, msa_tensor *self, int64_t dim, msa_dtype working) {
+    memset(rows, 0, sizeof *rows); /* the caller's cleanup runs whatever happens here */
     int d = msa_wrap_dim(op, dim, self->ndim);
     return d < 0 ? -1 : msa_rows_open(rows, op, self, MSA_INTS(d), false, working);
 }

@@ -27,7 +27,7 @@ static msa_tensor *scan(const char *op, msa_tensor *self, int64_t dim, msa_dtype
     msa_dtype have = (msa_dtype)self->dtype;
     msa_dtype result = dtype != MSA_NO_DTYPE ? dtype : msa_is_integral(have, true) ? MSA_INT64 : have;
     msa_dtype working = msa_working_type(result);
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_lines_open(&rows, op, self, dim, working) != 0) return NULL;
     msa_auto msa_tensor *matrix = msa_tensor_new(MSA_INTS(rows.outer, rows.inner), working);
     if (!matrix) return NULL;
@@ -98,9 +98,9 @@ msa_tensor *cumprod_cpu(msa_tensor *self, int64_t dim, msa_dtype dtype) { return
 
 msa_tensor *cumprod_gradient_cpu(msa_tensor *grad, msa_tensor *self, int64_t dim, msa_tensor *output) {
     msa_dtype working = msa_working_type((msa_dtype)output->dtype);
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_lines_open(&rows, "cumprod", self, dim, working) != 0) return NULL;
-    msa_auto_rows msa_rows gradients;
+    msa_auto_rows msa_rows gradients = {0};
     if (msa_lines_open(&gradients, "cumprod", grad, dim, working) != 0) return NULL;
     msa_auto msa_tensor *matrix = msa_tensor_new(MSA_INTS(rows.outer, rows.inner), working);
     if (!matrix) return NULL;
@@ -132,7 +132,7 @@ msa_tensor *cumprod_gradient_cpu(msa_tensor *grad, msa_tensor *self, int64_t dim
 static int running(const char *op, msa_tensor *self, int64_t dim, bool largest, msa_tensor **results) {
     msa_dtype have = (msa_dtype)self->dtype, working = msa_working_type(have);
     if (msa_is_complex(have)) return msa_fail(MSA_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", op, msa_dtype_type_name(have));
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_lines_open(&rows, op, self, dim, working) != 0) return -1;
     msa_auto msa_tensor *values = msa_tensor_new(MSA_INTS(rows.outer, rows.inner), working);
     msa_auto msa_tensor *indices = msa_tensor_new(MSA_INTS(rows.outer, rows.inner), MSA_INT64);
@@ -170,7 +170,7 @@ int cummin_cpu(msa_tensor *self, int64_t dim, msa_tensor **results) { return run
 msa_tensor *logcumsumexp_cpu(msa_tensor *self, int64_t dim) {
     msa_dtype have = (msa_dtype)self->dtype, working = msa_working_type(have);
     if (!msa_is_floating(have)) return msa_fail_null(MSA_NOT_IMPLEMENTED, "\"logcumsumexp\" not implemented for '%s'", msa_dtype_type_name(have));
-    msa_auto_rows msa_rows rows;
+    msa_auto_rows msa_rows rows = {0};
     if (msa_lines_open(&rows, "logcumsumexp", self, dim, working) != 0) return NULL;
     msa_auto msa_tensor *matrix = msa_tensor_new(MSA_INTS(rows.outer, rows.inner), working);
     if (!matrix) return NULL;

@@ -116,7 +116,7 @@ static int ordering_run(ordering *o, bool descending, picker pick, int64_t argum
 }
 
 int sort_cpu(msa_tensor *self, int64_t dim, bool descending, msa_tensor **results) {
-    auto_ordering ordering o;
+    auto_ordering ordering o = {0};
     int d = msa_wrap_dim("sort", dim, self->ndim);
     if (d < 0 || ordering_open(&o, "sort", self, MSA_INTS(d), -1) != 0 || ordering_run(&o, descending, NULL, 0) != 0) return -1;
     results[0] = msa_lines_result(self, d, o.values, (msa_dtype)self->dtype);
@@ -143,7 +143,7 @@ int topk_cpu(msa_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted
     int d = msa_wrap_dim("topk", dim, self->ndim);
     if (d < 0) return -1;
     if (k < 0 || k > (self->ndim ? self->sizes[d] : 1)) return msa_fail(MSA_RUNTIME_ERROR, "selected index k out of range");
-    auto_ordering ordering o;
+    auto_ordering ordering o = {0};
     if (ordering_open(&o, "topk", self, MSA_INTS(d), k) != 0 || ordering_run(&o, largest, NULL, 0) != 0) return -1;
     results[0] = msa_lines_result(self, d, o.values, (msa_dtype)self->dtype);
     results[1] = msa_lines_result(self, d, o.places, MSA_INT64);
@@ -191,7 +191,7 @@ static int choose(const char *op, msa_tensor *self, int64_t dim, bool keepdim, p
     if (d < 0) return -1;
     if (self->ndim && self->sizes[d] == 0)
         return msa_fail(MSA_INDEX_ERROR, "%s(): Expected reduction dim %d to have non-zero size.", op, d);
-    auto_ordering ordering o;
+    auto_ordering ordering o = {0};
     if (ordering_open(&o, op, self, MSA_INTS(d), 1) != 0 || ordering_run(&o, false, pick, argument) != 0) return -1;
     int64_t sizes[MSA_MAX_DIMS];
     int n = 0;

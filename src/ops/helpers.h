@@ -36,6 +36,7 @@ msa_tensor *angle_gradient(msa_tensor *grad, msa_tensor *self);
 msa_tensor *extreme_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *result, msa_ints dim, bool keepdim);
 msa_tensor *scattered(msa_tensor *grad, msa_ints sizes, int64_t dim, msa_tensor *indices, bool keepdim);
 msa_tensor *scatter_added(msa_tensor *grad, msa_ints sizes, int64_t dim, msa_tensor *indices);
+msa_tensor *logcumsumexp_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *result, int64_t dim);
 msa_tensor *reversed_cumsum(msa_tensor *grad, int64_t dim);
 msa_tensor *var_gradient(msa_tensor *grad, msa_tensor *self, msa_ints dim, int64_t correction, bool keepdim);
 msa_tensor *vector_norm_gradient(msa_tensor *grad, msa_tensor *self, msa_scalar ord, msa_tensor *result, msa_ints dim, bool keepdim);

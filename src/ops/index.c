@@ -40,8 +40,7 @@ msa_tensor *masked_select_gradient(msa_tensor *grad, msa_ints sizes, msa_tensor 
     msa_auto msa_tensor *flags = wide ? msa_to_dtype(wide, MSA_BOOL, false, false, -1) : NULL;
     if (ndim == 0) {
         msa_auto msa_tensor *one = msa_reshape(grad, MSA_INTS(grad->numel));
-        msa_auto msa_tensor *sum = one ? msa_sum(one, MSA_NO_DTYPE) : NULL;
-        return sum;
+        return one ? msa_sum(one, MSA_NO_DTYPE) : NULL;
     }
     return zeros && flags ? msa_index_put_(zeros, MSA_TENSORS(flags), grad, false) : NULL;
 }
@@ -440,7 +439,7 @@ msa_tensor *linspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, msa_dt
     /* From both ends, so that both are exact. In float the step is a float's, as PyTorch has it. */
     double step = (re[1] - re[0]) / over, step_im = (im[1] - im[0]) / over;
     if (dtype == MSA_FLOAT32) step = (double)(((float)re[1] - (float)re[0]) / (float)over);
-    if (msa_is_integral(dtype, true)) step = (double)(float)((float)(re[1] - re[0]) / (float)over);
+    if (msa_is_integral(dtype, true)) step = (re[1] - re[0]) / over;
     for (int64_t i = 0; i < steps; i++) {
         bool front = i < half || steps == 1;
         double x = front ? re[0] + step * (double)i : re[1] - step * (double)(steps - 1 - i);

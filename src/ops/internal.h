@@ -30,7 +30,7 @@ typedef enum {
     MSA_P_MEMORY_FORMAT,
 } msa_param_type;
 
-enum { MSA_OPTIONAL = 1, MSA_OPTIONAL_ITEMS = 2, MSA_KEYWORD_ONLY = 4, MSA_HAS_DEFAULT = 8 };
+enum { MSA_OPTIONAL = 1, MSA_OPTIONAL_ITEMS = 2, MSA_KEYWORD_ONLY = 4, MSA_HAS_DEFAULT = 8, MSA_TAKES_NUMBER = 16 /* a Tensor that may be given as a number */ };
 
 /* One argument or result, boxed; the parameter's type says which member counts. */
 typedef union {

@@ -53,6 +53,24 @@ msa_tensor *reversed_cumsum(msa_tensor *grad, int64_t dim) {
     return sum ? msa_flip(sum, MSA_INTS(dim)) : NULL;
 }
 
+/* One sign's part of the gradient: exp(self + reversed logcumsumexp(log |grad| - result)) where grad has that sign. */
+static msa_tensor *logcumsumexp_part(msa_tensor *size, msa_tensor *self, msa_tensor *result, int64_t dim) {
+    msa_auto msa_tensor *logarithm = msa_log(size), *shifted = logarithm ? msa_sub(logarithm, result, msa_int(1)) : NULL;
+    msa_auto msa_tensor *flipped = shifted ? msa_flip(shifted, self->ndim ? MSA_INTS(dim) : (msa_ints){NULL, 0}) : NULL;
+    msa_auto msa_tensor *sum = flipped ? msa_logcumsumexp(flipped, dim) : NULL;
+    msa_auto msa_tensor *back = sum ? msa_flip(sum, self->ndim ? MSA_INTS(dim) : (msa_ints){NULL, 0}) : NULL;
+    msa_auto msa_tensor *exponent = back ? msa_add(back, self, msa_int(1)) : NULL;
+    return exponent ? msa_exp(exponent) : NULL;
+}
+
+msa_tensor *logcumsumexp_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *result, int64_t dim) {
+    msa_auto msa_tensor *negative = msa_neg(grad);
+    msa_auto msa_tensor *up = msa_relu(grad), *down = negative ? msa_relu(negative) : NULL;
+    msa_auto msa_tensor *plus = up ? logcumsumexp_part(up, self, result, dim) : NULL;
+    msa_auto msa_tensor *minus = down ? logcumsumexp_part(down, self, result, dim) : NULL;
+    return plus && minus ? msa_sub(plus, minus, msa_int(1)) : NULL;
+}
+
 msa_tensor *var_gradient(msa_tensor *grad, msa_tensor *self, msa_ints dim, int64_t correction, bool keepdim) {
     int64_t count = reduced_count(msa_sizes(self), dim);
     msa_auto msa_tensor *wide = unreduced(grad, msa_sizes(self), dim, keepdim);
@@ -100,12 +118,6 @@ int aminmax_values(msa_tensor *self, msa_opt_int dim, bool keepdim, msa_tensor *
     msa_ints dims = dim.has ? MSA_INTS(dim.v) : (msa_ints){NULL, 0};
     msa_auto msa_tensor *least = msa_amin(self, dims, keepdim), *most = least ? msa_amax(self, dims, keepdim) : NULL;
     if (!most) return -1;
-    if (keepdim && !dim.has) {
-        /* keepdim without a dim leaves a 0-dim result, as in PyTorch. */
-        results[0] = msa_reshape(least, (msa_ints){NULL, 0});
-        results[1] = msa_reshape(most, (msa_ints){NULL, 0});
-        return results[0] && results[1] ? 0 : -1;
-    }
     results[0] = msa_take(least);
     results[1] = msa_take(most);
     return 0;

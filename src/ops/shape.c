@@ -426,7 +426,7 @@ msa_tensor *flatten_values(msa_tensor *self, int64_t start_dim, int64_t end_dim)
 }
 
 msa_list *unbind_views(msa_tensor *self, int64_t dim) {
-    if (self->ndim == 0) return msa_fail_null(MSA_RUNTIME_ERROR, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+    if (self->ndim == 0) return msa_fail_null(MSA_INDEX_ERROR, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
     int d = msa_wrap_dim("unbind", dim, self->ndim);
     if (d < 0) return NULL;
     msa_auto_list msa_list *list = msa_list_new(self->sizes[d]);
@@ -683,6 +683,7 @@ msa_tensor *sum_to_size_values(msa_tensor *self, msa_ints size) {
     }
     if (!possible)
         return msa_fail_null(MSA_RUNTIME_ERROR, "size {%s} is not expandable to size {%s}.", msa_sizes_text(size), msa_sizes_text(msa_sizes(self)));
+    if (size.n == 0) return msa_sum(self, MSA_NO_DTYPE);
     if (n == 0) return msa_tensor_retain(self);
     msa_auto msa_tensor *sum = msa_sum_dim_IntList(self, (msa_ints){dims, n}, true, MSA_NO_DTYPE);
     if (!sum) return NULL;

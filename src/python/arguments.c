@@ -61,16 +61,7 @@ static inline void note_tensor(python_arguments *a, const msa_tensor *t) {
     if (t->numel > a->largest) a->largest = t->numel;
 }
 
-/* Functions that take a number for their first tensor too: torch.mul(2, x). */
-static bool takes_number_first(const char *name) {
-    static const char *const names[] = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
-                                        "remainder"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
-}
-
-static int convert_tensor(const msa_param *p, int index, PyObject *o, msa_value *v, python_arguments *a) {
+static int convert_tensor(const msa_param *p, PyObject *o, msa_value *v, python_arguments *a) {
     if (msa_python_is_tensor(o)) {
         v->tensor = ((python_tensor *)o)->tensor;
         note_tensor(a, v->tensor);
@@ -80,7 +71,7 @@ static int convert_tensor(const msa_param *p, int index, PyObject *o, msa_value 
         v->tensor = NULL;
         return 1;
     }
-    if (index == 0 && strcmp(p->name, "self") == 0 && !takes_number_first(a->op->name)) return 0;
+    if (!(p->flags & MSA_TAKES_NUMBER)) return 0;
     msa_scalar number;
     int status = msa_python_as_scalar(o, &number);
     if (status != 1) return status;
@@ -178,7 +169,7 @@ static int convert(const msa_param *p, int index, PyObject *o, msa_value *v, pyt
     bool optional = p->flags & MSA_OPTIONAL;
     int status = 0;
     switch ((msa_param_type)p->type) {
-    case MSA_P_TENSOR: return convert_tensor(p, index, o, v, a);
+    case MSA_P_TENSOR: return convert_tensor(p, o, v, a);
     case MSA_P_TENSORS: return convert_tensors(p, o, v, a);
     case MSA_P_INTS: return convert_ints(p, o, v, a);
     case MSA_P_DOUBLES: return convert_doubles(p, o, v, a);

@@ -554,8 +554,11 @@ class EntryWriter:
             taken = f"msa_take({value.code})" if value.owned else f"msa_tensor_retain({value.code})"
             lines += self._null_checks(op, "return NULL;") + compiler.lines + [f"return {taken};", "}"]
         if "inplace" in op.forms:
-            args = ", ".join(p.c_name for p in op.params)
-            lines += [signature(op, "_") + " {", f"msa_auto msa_tensor *computed_ = msa_{op.c_name}({args});",
+            # What the operators save must not be what is written: where gradients are wanted they see a copy.
+            args = ", ".join("from_" if p is op.self_param else p.c_name for p in op.params)
+            lines += [signature(op, "_") + " {",
+                      "msa_auto msa_tensor *from_ = self && self->requires_grad && msa_grad_mode ? msa_clone(self, -1) : msa_tensor_retain(self);",
+                      f"msa_auto msa_tensor *computed_ = from_ ? msa_{op.c_name}({args}) : NULL;",
                       f'if (!computed_ || msa_check_written("{op.name}_", self, computed_) != 0) return NULL;',
                       "return msa_copy_(self, computed_, false);", "}"]
         if "out" in op.forms:

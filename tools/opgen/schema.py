@@ -28,7 +28,7 @@ NOT_FOR_KERNELS = {"layout", "device", "pin_memory", "requires_grad"}
 OPTIONS = ("dtype? dtype=None", "layout? layout=None", "device? device=None", "bool? pin_memory=None",
            "bool requires_grad=False")
 WORKS = ("pointwise", "kernel", "view", "composite", "function", "mutate")
-KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check",
+KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check", "numbers",
         *WORKS}
 FORMS = {"function", "method", "inplace", "out"}
 C_KEYWORDS = {"default", "float", "double", "int", "long", "short", "char", "register", "signed", "unsigned", "break",
@@ -102,6 +102,9 @@ class Operator:
         self.nondifferentiable |= {"indices"} & set(self.results)
         self.grads = [(_names(names), str(expression)) for names, expression in (row.get("grad") or {}).items()]
         known = {p.name for p in self.params}
+        self.numbers = set(_names(row.get("numbers", "")))
+        if self.numbers - known:
+            raise TableError(f"numbers for unknown parameters {self.numbers - known}")
         if {"result", "results"} & known:
             raise TableError("result and results are names of results, not of parameters")
         for names, _ in self.grads:

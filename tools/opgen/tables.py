@@ -130,7 +130,8 @@ def table_file(operators):
         rows = []
         for p in op.params:
             flags = [f for f, on in (("MSA_OPTIONAL", p.optional), ("MSA_OPTIONAL_ITEMS", p.type == "Tensor?[]"),
-                                     ("MSA_KEYWORD_ONLY", p.keyword_only), ("MSA_HAS_DEFAULT", p.default is not None)) if on]
+                                     ("MSA_KEYWORD_ONLY", p.keyword_only), ("MSA_HAS_DEFAULT", p.default is not None),
+                                     ("MSA_TAKES_NUMBER", p.name in op.numbers)) if on]
             base = p.type if p.type == "Tensor?[]" else p.type.rstrip("?")
             fallback = static_default(p) if p.default is not None else "{.i = 0}"
             rows.append(f'{{"{p.name}", MSA_P_{PARAM_TYPE[base]}, {" | ".join(flags) or 0}, {p.list_size}, {fallback}}}')

@@ -19,6 +19,15 @@ static const char *const type_texts[] = {
     [MSA_P_LAYOUT] = "torch.layout", [MSA_P_DEVICE] = "torch.device", [MSA_P_MEMORY_FORMAT] = "torch.memory_format",
 };
 
+void msa_python_shape(const msa_op *op, bool method, python_signature *signature) {
+    int first = method ? 1 : 0;
+    signature->op = op;
+    signature->n_positional = 0;
+    for (int p = 0; p < op->n_params; p++)
+        if (!(op->params[p].flags & MSA_KEYWORD_ONLY)) signature->n_positional = (uint8_t)(p + 1);
+    signature->spreads = signature->n_positional == first + 1 && op->params[first].type == MSA_P_INTS;
+}
+
 int msa_python_signatures(const msa_op_group *group, bool method, python_signature **signatures) {
     python_signature *made = PyMem_Calloc((size_t)group->n, sizeof *made);
     if (!made) {
@@ -27,7 +36,7 @@ int msa_python_signatures(const msa_op_group *group, bool method, python_signatu
     }
     for (int i = 0; i < group->n; i++) {
         const msa_op *op = group->overloads[i];
-        made[i].op = op;
+        msa_python_shape(op, method, &made[i]);
         if (op->n_params > MSA_MAX_PARAMS) {
             PyErr_Format(PyExc_SystemError, "%s has more than %d parameters", op->name, MSA_MAX_PARAMS);
             return -1;
@@ -36,10 +45,7 @@ int msa_python_signatures(const msa_op_group *group, bool method, python_signatu
             const char *name = op->params[p].name;
             made[i].names[p] = PyUnicode_InternFromString(strcmp(name, "self") == 0 ? "input" : name);
             if (!made[i].names[p]) return -1;
-            if (!(op->params[p].flags & MSA_KEYWORD_ONLY)) made[i].n_positional = (uint8_t)(p + 1);
         }
-        int first = method ? 1 : 0;
-        made[i].spreads = made[i].n_positional == first + 1 && op->params[first].type == MSA_P_INTS;
     }
     *signatures = made;
     return 0;

@@ -27,6 +27,8 @@ typedef struct {
     int64_t arena[MSA_ARENA_WORDS];
 } python_arguments;
 
+/* Everything of a signature but the names. */
+void msa_python_shape(const msa_op *op, bool method, python_signature *signature);
 /* Prepare the overloads of a group; -1 with an exception. */
 int msa_python_signatures(const msa_op_group *group, bool method, python_signature **signatures);
 /* Find the first overload that takes the arguments: 0, or -1 with an exception. Methods get self as args[0]. */

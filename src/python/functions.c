@@ -238,10 +238,13 @@ static PyObject *operator_doc(PyObject *self, void *unused) {
     for (int i = 0; text && i < o->group->n; i++) {
         const msa_op *op = o->group->overloads[i];
         bool keyword_only = false, first = true;
+        python_signature shape;
+        msa_python_shape(op, o->method, &shape);
         Py_SETREF(text, PyUnicode_FromFormat("%U%s(", text, o->group->name));
         for (int p = o->method ? 1 : 0; text && p < op->n_params; p++) {
             const msa_param *param = &op->params[p];
             const char *name = strcmp(param->name, "self") == 0 ? "input" : param->name;
+            const char *star = shape.spreads && p == (o->method ? 1 : 0) ? "*" : "";
             if ((param->flags & MSA_KEYWORD_ONLY) && !keyword_only) {
                 keyword_only = true;
                 Py_SETREF(text, PyUnicode_FromFormat(first ? "%U*" : "%U, *", text));
@@ -250,7 +253,7 @@ static PyObject *operator_doc(PyObject *self, void *unused) {
             PyObject *fallback = text && (param->flags & MSA_HAS_DEFAULT) ? default_text(param) : NULL;
             if (text)
                 Py_SETREF(text, fallback ? PyUnicode_FromFormat("%U%s%s=%U", text, first ? "" : ", ", name, fallback)
-                                         : PyUnicode_FromFormat("%U%s%s", text, first ? "" : ", ", name));
+                                         : PyUnicode_FromFormat("%U%s%s%s", text, first ? "" : ", ", star, name));
             Py_XDECREF(fallback);
             first = false;
         }

@@ -269,7 +269,7 @@ int msa_python_add_tensor(PyObject *module) {
     PyTypeObject *type = &msa_python_tensor_type;
     msa_tensor_on_python_release(drop_object);
     if (PyType_Ready(type) != 0) return -1;
-    PyMethodDef *const methods[] = {msa_python_tensor_methods, msa_python_conversion_methods, msa_python_copy_methods,
+    PyMethodDef *const methods[] = {msa_python_tensor_methods, msa_python_geometry_methods, msa_python_conversion_methods, msa_python_copy_methods,
                                     msa_python_numpy_methods, msa_python_dlpack_methods, msa_python_storage_methods,
                                     msa_python_autograd_methods};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)

@@ -12,6 +12,7 @@ PyObject *msa_python_wrap_as(PyTypeObject *type, msa_tensor *owned);
 
 extern PyNumberMethods msa_python_number_methods;
 extern PyMethodDef msa_python_tensor_methods[];     /* tensor_methods.c */
+extern PyMethodDef msa_python_geometry_methods[];   /* tensor_geometry.c */
 extern PyMethodDef msa_python_conversion_methods[]; /* tensor_to.c */
 extern PyMethodDef msa_python_copy_methods[];       /* tensor_copy.c */
 extern PyMethodDef msa_python_numpy_methods[];      /* numpy.c */

@@ -5,6 +5,7 @@
 #include "python/functions.h"
 
 #include "msadapter/ops.h"
+#include "python/override.h"
 #include "python/types.h"
 
 #include <structmember.h>
@@ -127,7 +128,7 @@ static int call_without_gil(python_arguments *a, msa_value *results) {
 }
 
 static PyObject *call_group(const msa_op_group *group, const python_signature *signatures, bool method,
-                            PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+                            PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyTypeObject *preserved) {
     python_arguments a;
     if (msa_python_parse(group, signatures, method, args, n, keywords, &a) != 0) return NULL;
     PyObject *result;
@@ -138,7 +139,9 @@ static PyObject *call_group(const msa_op_group *group, const python_signature *s
         /* Lists may change under a kernel that runs without the GIL, so those calls keep it. */
         bool release = a.largest > MSA_PYTHON_GIL_NUMEL && a.used == 0 && a.n_blocks == 0;
         int status = release ? call_without_gil(&a, results) : a.op->call(a.values, results);
+        if (__builtin_expect(preserved != NULL, 0)) msa_python_result_class = preserved;
         result = status == 0 ? wrap_results(a.op, results) : msa_python_raise();
+        msa_python_result_class = msa_python_tensor_class;
     }
     if (a.n_temporaries | a.n_blocks) msa_python_arguments_clear(&a);
     return result;
@@ -151,8 +154,10 @@ static PyObject *operator_call(PyObject *self, PyObject *const *args, size_t nar
     if (o->method && (n < 1 || !msa_python_is_tensor(args[0])))
         return PyErr_Format(PyExc_TypeError, "descriptor '%s' for 'torch._C._TensorBase' objects doesn't apply to a '%.200s' object",
                             o->group->name, n < 1 ? "missing" : Py_TYPE(args[0])->tp_name);
-    /* Subclasses that override operators (__torch_function__) are to be asked here. */
-    return call_group(o->group, o->signatures, o->method, args, n, keywords);
+    PyTypeObject *preserved = NULL;
+    msa_override override = msa_python_override_among(args, n + (keywords ? PyTuple_GET_SIZE(keywords) : 0), &preserved);
+    if (override == MSA_OVERRIDDEN) return msa_python_call_override(self, o->group->name, args, n, keywords);
+    return call_group(o->group, o->signatures, o->method, args, n, keywords, preserved);
 }
 
 /* The callable types. */

@@ -5,6 +5,7 @@
  * is worked out first and one view is made of it. */
 #include "autograd/internal.h"
 #include "msadapter/ops.h"
+#include "python/override.h"
 #include "python/tensor.h"
 
 /* A view in the making. */
@@ -293,18 +294,28 @@ static int apply(cursor *c, indices *list, PyObject *key) {
     return status;
 }
 
+/* A subclass with a __torch_function__ of its own is asked. */
+static PyObject *override(const char *name, PyObject *self, PyObject *key, PyObject *value) {
+    PyObject *method = PyObject_GetAttrString((PyObject *)&msa_python_tensor_type, name), *const args[] = {self, key, value};
+    PyObject *result = method ? msa_python_call_override(method, name, args, value ? 3 : 2, NULL) : NULL;
+    Py_XDECREF(method);
+    return result;
+}
+
 PyObject *msa_python_get_item(PyObject *self, PyObject *key) {
     msa_tensor *t = msa_python_tensor_of(self);
     cursor c;
     indices list;
     list.n = 0;
+    if (__builtin_expect(Py_TYPE(self) != msa_python_tensor_class, 0) && msa_python_override_of(self) == MSA_OVERRIDDEN)
+        return override("__getitem__", self, key, NULL);
     if (begin(&c, t) != 0) return msa_python_raise();
     if (apply(&c, &list, key) != 0) {
         msa_tensor_release(c.current);
         indices_clear(&list);
         return NULL;
     }
-    if (list.n == 0) return msa_python_wrap(finish(&c));
+    if (list.n == 0) return msa_python_wrap_like(self, finish(&c));
     msa_auto msa_tensor *view = c.changed ? finish(&c) : msa_tensor_retain(t);
     msa_tensor *result = NULL;
     if (view && view->numel > MSA_PYTHON_GIL_NUMEL) {
@@ -315,7 +326,7 @@ PyObject *msa_python_get_item(PyObject *self, PyObject *key) {
         result = msa_index_Tensor(view, (msa_tensors){list.items, list.n});
     }
     indices_clear(&list);
-    return msa_python_wrap(result);
+    return msa_python_wrap_like(self, result);
 }
 
 /* The assigned value without leading dimensions of size one that the target lacks. */
@@ -350,6 +361,11 @@ int msa_python_set_item(PyObject *self, PyObject *key, PyObject *value) {
     if (!value) {
         PyErr_SetString(PyExc_TypeError, "Tensor does not support deleting items");
         return -1;
+    }
+    if (__builtin_expect(Py_TYPE(self) != msa_python_tensor_class, 0) && msa_python_override_of(self) == MSA_OVERRIDDEN) {
+        PyObject *result = override("__setitem__", self, key, value);
+        Py_XDECREF(result);
+        return result ? 0 : -1;
     }
     msa_scalar number;
     bool is_tensor = msa_python_is_tensor(value);

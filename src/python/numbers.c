@@ -5,6 +5,7 @@
 #include "autograd/internal.h"
 #include "msadapter/ops.h"
 #include "python/functions.h"
+#include "python/override.h"
 #include "python/tensor.h"
 
 /* The tensor of an operand: 1 with a reference, 0 when it is no operand of ours, -1 with an exception. */
@@ -39,8 +40,12 @@ static msa_tensor *sub(msa_tensor *x, msa_tensor *y) { return msa_sub(x, y, msa_
 static msa_tensor *add_in_place(msa_tensor *x, msa_tensor *y) { return msa_add_(x, y, msa_int(1)); }
 static msa_tensor *sub_in_place(msa_tensor *x, msa_tensor *y) { return msa_sub_(x, y, msa_int(1)); }
 
-static inline PyObject *binary(PyObject *a, PyObject *b, msa_tensor *(*call)(msa_tensor *, msa_tensor *)) {
+static inline PyObject *binary(const char *name, PyObject *a, PyObject *b, msa_tensor *(*call)(msa_tensor *, msa_tensor *)) {
     msa_tensor *x, *y, *result;
+    if (__builtin_expect(msa_python_override_of(a) != MSA_PLAIN || msa_python_override_of(b) != MSA_PLAIN, 0)) {
+        PyObject *const args[2] = {a, b};
+        return msa_python_call_operator(name, args, 2);
+    }
     int status = operands(a, b, &x, &y);
     if (__builtin_expect(status != 1, 0)) {
         if (status < 0) return NULL;
@@ -58,15 +63,15 @@ static inline PyObject *binary(PyObject *a, PyObject *b, msa_tensor *(*call)(msa
     return msa_python_wrap(result);
 }
 
-#define BINARY(name, call) \
-    static PyObject *number_##name(PyObject *a, PyObject *b) { return binary(a, b, call); }
-BINARY(add, add)
-BINARY(subtract, sub)
-BINARY(multiply, msa_mul)
-BINARY(inplace_add, add_in_place)
-BINARY(inplace_subtract, sub_in_place)
-BINARY(inplace_multiply, msa_mul_)
-BINARY(inplace_divide, msa_div_)
+#define BINARY(name, operator, call) \
+    static PyObject *number_##name(PyObject *a, PyObject *b) { return binary(operator, a, b, call); }
+BINARY(add, "add", add)
+BINARY(subtract, "sub", sub)
+BINARY(multiply, "mul", msa_mul)
+BINARY(inplace_add, "add_", add_in_place)
+BINARY(inplace_subtract, "sub_", sub_in_place)
+BINARY(inplace_multiply, "mul_", msa_mul_)
+BINARY(inplace_divide, "div_", msa_div_)
 
 /* An operand as a tensor object, for operators called by name; NULL without an exception when it is none. */
 static PyObject *operand_object(PyObject *object) {
@@ -79,9 +84,17 @@ static PyObject *operand_object(PyObject *object) {
 
 static bool is_number(PyObject *object) { return PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object) || msa_python_is_numpy_scalar(object); }
 
+static bool takes_part(PyObject *object) {
+    return msa_python_is_tensor(object) || is_number(object) || msa_python_override_of(object) == MSA_OVERRIDDEN;
+}
+
 /* By name; `a` may be a number (a reflected operator). */
 static PyObject *named(const char *name, PyObject *a, PyObject *b) {
-    if ((!msa_python_is_tensor(a) && !is_number(a)) || (!msa_python_is_tensor(b) && !is_number(b))) Py_RETURN_NOTIMPLEMENTED;
+    if (!takes_part(a) || !takes_part(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!msa_python_is_tensor(a) && !is_number(a)) {
+        PyObject *const given[2] = {a, b};
+        return msa_python_call_operator(name, given, 2);
+    }
     PyObject *args[2] = {operand_object(a), b};
     if (!args[0]) return NULL;
     if (!msa_python_is_tensor(a)) ((python_tensor *)args[0])->tensor->wrapped_number = true;
@@ -114,11 +127,11 @@ static PyObject *number_matrix_multiply(PyObject *a, PyObject *b) {
 }
 
 static PyObject *number_divide(PyObject *a, PyObject *b) {
-    if (msa_python_is_tensor(a)) return binary(a, b, msa_div);
+    if (msa_python_is_tensor(a)) return binary("div", a, b, msa_div);
     /* number / tensor rounds as PyTorch's does: the reciprocal times the number. */
     if (!is_number(a)) Py_RETURN_NOTIMPLEMENTED;
     PyObject *inverse = msa_python_call_operator("reciprocal", &b, 1);
-    PyObject *result = inverse ? binary(inverse, a, msa_mul) : NULL;
+    PyObject *result = inverse ? binary("mul", inverse, a, msa_mul) : NULL;
     Py_XDECREF(inverse);
     return result;
 }
@@ -136,7 +149,10 @@ static PyObject *number_inplace_power(PyObject *a, PyObject *b, PyObject *modulu
     return msa_python_call_operator("pow_", args, 2);
 }
 
-static PyObject *number_negative(PyObject *a) { return msa_python_wrap(msa_neg(msa_python_tensor_of(a))); }
+static PyObject *number_negative(PyObject *a) {
+    if (Py_TYPE(a) != msa_python_tensor_class) return msa_python_call_operator("neg", &a, 1);
+    return msa_python_wrap(msa_neg(msa_python_tensor_of(a)));
+}
 static PyObject *number_positive(PyObject *a) { return msa_python_call_operator("positive", &a, 1); }
 static PyObject *number_absolute(PyObject *a) { return msa_python_call_operator("abs", &a, 1); }
 static PyObject *number_invert(PyObject *a) { return msa_python_call_operator("bitwise_not", &a, 1); }
@@ -182,7 +198,8 @@ static PyObject *number_index(PyObject *self) {
 PyObject *msa_python_compare(PyObject *a, PyObject *b, int operation) {
     static msa_tensor *(*const calls[])(msa_tensor *, msa_tensor *) = {
         [Py_LT] = msa_lt, [Py_LE] = msa_le, [Py_EQ] = msa_eq, [Py_NE] = msa_ne, [Py_GT] = msa_gt, [Py_GE] = msa_ge};
-    return binary(a, b, calls[operation]);
+    static const char *const names[] = {[Py_LT] = "lt", [Py_LE] = "le", [Py_EQ] = "eq", [Py_NE] = "ne", [Py_GT] = "gt", [Py_GE] = "ge"};
+    return binary(names[operation], a, b, calls[operation]);
 }
 
 PyNumberMethods msa_python_number_methods = {

@@ -10,6 +10,7 @@
 
 #include "msadapter/ops.h"
 #include "python/autograd.h"
+#include "python/override.h"
 
 PyTypeObject *msa_python_tensor_class = &msa_python_tensor_type;
 
@@ -50,7 +51,7 @@ PyObject *msa_python_wrap_as(PyTypeObject *type, msa_tensor *owned) {
 
 PyObject *msa_python_wrap(msa_tensor *owned) {
     if (__builtin_expect(!owned, 0)) return msa_python_raise();
-    if (!owned->python) return msa_python_wrap_as(msa_python_tensor_class, owned);
+    if (!owned->python) return msa_python_wrap_as(msa_python_result_class, owned);
     PyObject *object = owned->python;
     if (owned->python_owned) {
         /* The object's one reference goes to the caller, and the caller's reference to the tensor to the object. */
@@ -227,7 +228,9 @@ PyTypeObject msa_python_tensor_type = {
 
 static int add_methods(PyTypeObject *type, PyMethodDef *methods) {
     for (PyMethodDef *m = methods; m->ml_name; m++) {
-        PyObject *object = m->ml_flags & METH_STATIC ? PyCFunction_NewEx(m, NULL, NULL) : PyDescr_NewMethod(type, m);
+        PyObject *object = m->ml_flags & METH_STATIC  ? PyCFunction_NewEx(m, NULL, NULL)
+                           : m->ml_flags & METH_CLASS ? PyDescr_NewClassMethod(type, m)
+                                                      : PyDescr_NewMethod(type, m);
         if (object && (m->ml_flags & METH_STATIC)) Py_SETREF(object, PyStaticMethod_New(object));
         int status = object ? PyDict_SetItemString(type->tp_dict, m->ml_name, object) : -1;
         Py_XDECREF(object);
@@ -251,7 +254,7 @@ static PyObject *set_tensor_class(PyObject *module, PyObject *cls) {
     PyTypeObject *type = (PyTypeObject *)cls;
     if (!PyType_Check(cls) || type->tp_base != &msa_python_tensor_type || type->tp_basicsize != sizeof(python_tensor))
         return PyErr_Format(PyExc_TypeError, "set_tensor_class() takes a direct subclass of TensorBase without slots");
-    msa_python_tensor_class = (PyTypeObject *)Py_NewRef(cls);
+    msa_python_tensor_class = msa_python_result_class = (PyTypeObject *)Py_NewRef(cls);
     /* Objects of it and of its subclasses end in our dealloc, where they may be kept. */
     type->tp_dealloc = dealloc;
     Py_RETURN_NONE;
@@ -269,7 +272,7 @@ int msa_python_add_tensor(PyObject *module) {
     PyTypeObject *type = &msa_python_tensor_type;
     msa_tensor_on_python_release(drop_object);
     if (PyType_Ready(type) != 0) return -1;
-    PyMethodDef *const methods[] = {msa_python_tensor_methods, msa_python_geometry_methods, msa_python_conversion_methods, msa_python_copy_methods,
+    PyMethodDef *const methods[] = {msa_python_tensor_methods, msa_python_override_methods, msa_python_geometry_methods, msa_python_conversion_methods, msa_python_copy_methods,
                                     msa_python_numpy_methods, msa_python_dlpack_methods, msa_python_storage_methods,
                                     msa_python_autograd_methods};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)

@@ -12,6 +12,7 @@ PyObject *msa_python_wrap_as(PyTypeObject *type, msa_tensor *owned);
 
 extern PyNumberMethods msa_python_number_methods;
 extern PyMethodDef msa_python_tensor_methods[];     /* tensor_methods.c */
+extern PyMethodDef msa_python_override_methods[];   /* override.c */
 extern PyMethodDef msa_python_geometry_methods[];   /* tensor_geometry.c */
 extern PyMethodDef msa_python_conversion_methods[]; /* tensor_to.c */
 extern PyMethodDef msa_python_copy_methods[];       /* tensor_copy.c */
@@ -33,6 +34,7 @@ msa_tensor *msa_python_new_tensor(PyObject *data, msa_dtype dtype);
 msa_tensor *msa_python_from_array(PyObject *array, bool writable_warning);
 int msa_python_is_array(PyObject *object); /* numpy.ndarray */
 
+int msa_python_add_overrides(PyObject *module);
 int msa_python_add_numpy(PyObject *module);
 int msa_python_add_dlpack(PyObject *module);
 int msa_python_add_storage(PyObject *module);

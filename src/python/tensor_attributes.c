@@ -1,6 +1,7 @@
 /* Attributes of tensors: shape, dtype, device, views such as T, and `data`. */
 #include "autograd/internal.h"
 #include "msadapter/ops.h"
+#include "python/override.h"
 #include "python/tensor.h"
 
 static msa_tensor *of(PyObject *self) { return msa_python_tensor_of(self); }
@@ -21,7 +22,7 @@ static PyObject *get_none(PyObject *self, void *unused) { Py_RETURN_NONE; }
 static PyObject *get_data(PyObject *self, void *unused) {
     msa_tensor *t = msa_tensor_alias(of(self));
     if (t) t->detached_data = true;
-    return msa_python_wrap(t);
+    return msa_python_wrap_like(self, t);
 }
 
 /* t.data = u: t becomes what u is, and keeps what it knows about gradients. */
@@ -44,29 +45,29 @@ static int set_data(PyObject *self, PyObject *value, void *unused) {
 
 static PyObject *swapped(PyObject *self, const char *name, bool batched, bool conjugate) {
     msa_tensor *t = of(self);
-    if (t->ndim == 0) return conjugate && msa_is_complex((msa_dtype)t->dtype) ? msa_python_wrap(msa_conj(t)) : msa_python_wrap(msa_alias(t));
+    if (t->ndim == 0) return conjugate && msa_is_complex((msa_dtype)t->dtype) ? msa_python_wrap_like(self, msa_conj(t)) : msa_python_wrap_like(self, msa_alias(t));
     if (t->ndim < 2 || (!batched && t->ndim != 2))
         return PyErr_Format(PyExc_RuntimeError, batched ? "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor."
                                                         : "tensor.%s is only supported on matrices (2-D tensors). Got %d-D tensor.",
                             name, t->ndim);
     msa_auto msa_tensor *view = msa_transpose_int(t, -2, -1);
     if (!view) return msa_python_raise();
-    return msa_python_wrap(conjugate && msa_is_complex((msa_dtype)t->dtype) ? msa_conj(view) : msa_take(view));
+    return msa_python_wrap_like(self, conjugate && msa_is_complex((msa_dtype)t->dtype) ? msa_conj(view) : msa_take(view));
 }
 
 static PyObject *get_T(PyObject *self, void *unused) {
     msa_tensor *t = of(self);
-    if (t->ndim == 2) return msa_python_wrap(msa_transpose_int(t, 0, 1));
+    if (t->ndim == 2) return msa_python_wrap_like(self, msa_transpose_int(t, 0, 1));
     int64_t dims[MSA_MAX_DIMS];
     for (int i = 0; i < t->ndim; i++) dims[i] = t->ndim - 1 - i;
-    return msa_python_wrap(msa_permute(t, (msa_ints){dims, t->ndim}));
+    return msa_python_wrap_like(self, msa_permute(t, (msa_ints){dims, t->ndim}));
 }
 static PyObject *get_mT(PyObject *self, void *unused) { return swapped(self, "mT", true, false); }
 static PyObject *get_mH(PyObject *self, void *unused) { return swapped(self, "mH", true, true); }
 static PyObject *get_H(PyObject *self, void *unused) { return swapped(self, "H", false, true); }
 
-static PyObject *get_real(PyObject *self, void *unused) { return msa_python_wrap(msa_real(of(self))); }
-static PyObject *get_imag(PyObject *self, void *unused) { return msa_python_wrap(msa_imag(of(self))); }
+static PyObject *get_real(PyObject *self, void *unused) { return msa_python_wrap_like(self, msa_real(of(self))); }
+static PyObject *get_imag(PyObject *self, void *unused) { return msa_python_wrap_like(self, msa_imag(of(self))); }
 
 static int set_part(msa_tensor *part, PyObject *value) {
     msa_auto msa_tensor *view = part;

@@ -2,6 +2,7 @@
 #include "autograd/internal.h"
 #include "msadapter/ops.h"
 #include "python/functions.h"
+#include "python/override.h"
 #include "python/tensor.h"
 
 static msa_tensor *of(PyObject *self) { return msa_python_tensor_of(self); }
@@ -18,7 +19,7 @@ static PyObject *converted(PyObject *self, msa_dtype dtype, bool non_blocking, b
     } else {
         result = msa_to_dtype(t, dtype, non_blocking, copy, format);
     }
-    return msa_python_wrap(result);
+    return msa_python_wrap_like(self, result);
 }
 
 static PyObject *wrong(const char *function, const char *name, const char *expected, PyObject *got) {

@@ -40,6 +40,8 @@ for _name in ("serialization", "nn", "optim", "utils"):
             raise
 if "serialization" in globals():
     load, save = serialization.load, serialization.save  # noqa: F821
+if "nn" in globals():
+    nn.Parameter.__torch_function__ = _C._disabled_torch_function_impl  # operators on parameters give tensors  # noqa: F821
 
 
 def cast_to_adapter_tensor(value):

@@ -1,0 +1,44 @@
+"""Finds the extension's operators by name for nn.functional."""
+
+from msadapter import _C
+
+
+def find(name):
+    """The operator `name`; where the extension lacks it, a function that raises NotImplementedError."""
+    found = getattr(_C._nn, name, None) or getattr(_C._ops, name, None)
+    if found is None:
+        def found(*args, **kwargs):
+            raise NotImplementedError(f"{name}: this operator is not implemented")
+
+        found.__name__ = found.__qualname__ = name
+    return found
+
+
+_CODES = {"none": 0, "mean": 1, "sum": 2}
+
+
+def reduction_code(reduction, size_average=None, reduce=None):
+    """ATen's number for a loss's reduction; the two old arguments decide where one of them is given."""
+    if size_average is not None or reduce is not None:
+        reduction = old_reduction(size_average, reduce)
+    code = _CODES.get(reduction)
+    if code is None:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return code
+
+
+def old_reduction(size_average, reduce, emit_warning=True):
+    """The reduction that the old arguments size_average and reduce stand for."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    reduction = ("mean" if size_average else "sum") if reduce else "none"
+    if emit_warning:
+        import warnings
+
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
+    return reduction
+
+
+def reduced(values, code):
+    """The mean (1) or sum (2) of values, or the values themselves (0)."""
+    return values.mean() if code == 1 else values.sum() if code == 2 else values

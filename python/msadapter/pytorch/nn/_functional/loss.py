@@ -14,12 +14,13 @@ _hinge_embedding_loss, _cosine_embedding_loss = find("hinge_embedding_loss"), fi
 _margin_ranking_loss, _triplet_margin_loss = find("margin_ranking_loss"), find("triplet_margin_loss")
 
 
-def _warn_about_sizes(target, input, stacklevel=3):
-    if target.shape != input.shape:
-        import warnings
+def _broadcast(input, target):
+    """Both in one shape, with the warning that this is seldom meant."""
+    import warnings
 
-        warnings.warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
-                      "incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=stacklevel)
+    warnings.warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
+                  "incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=3)
+    return torch.broadcast_tensors(input, target)
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
@@ -101,28 +102,30 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """(input - target)^2 / (2 beta) where the difference is below beta, |input - target| - beta / 2 elsewhere."""
-    _warn_about_sizes(target, input)
-    return _smooth_l1_loss(*torch.broadcast_tensors(input, target), reduction_code(reduction, size_average, reduce), beta)
+    if target.shape != input.shape:
+        input, target = _broadcast(input, target)
+    return _smooth_l1_loss(input, target, reduction_code(reduction, size_average, reduce), beta)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0):
     """(input - target)^2 / 2 where the difference is below delta, delta (|input - target| - delta / 2) elsewhere."""
-    _warn_about_sizes(target, input)
-    return _huber_loss(*torch.broadcast_tensors(input, target), reduction_code(reduction), delta)
+    if target.shape != input.shape:
+        input, target = _broadcast(input, target)
+    return _huber_loss(input, target, reduction_code(reduction), delta)
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """|input - target|."""
-    _warn_about_sizes(target, input)
-    return _l1_loss(*torch.broadcast_tensors(input, target), reduction_code(reduction, size_average, reduce))
+    if target.shape != input.shape:
+        input, target = _broadcast(input, target)
+    return _l1_loss(input, target, reduction_code(reduction, size_average, reduce))
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """(input - target)^2."""
     code = reduction_code(reduction, size_average, reduce)
     if target.shape != input.shape:
-        _warn_about_sizes(target, input)
-        input, target = torch.broadcast_tensors(input, target)
+        input, target = _broadcast(input, target)
     return _mse_loss(input, target, code)
 
 

@@ -5,7 +5,6 @@ import math
 from msadapter import pytorch as torch
 from msadapter.pytorch.nn import functional as F
 from msadapter.pytorch.nn import init
-from msadapter.pytorch.nn._functional.convolution import _conv1d, _conv2d, _conv3d
 from msadapter.pytorch.nn.modules.lazy import LazyModuleMixin
 from msadapter.pytorch.nn.modules.module import Module
 from msadapter.pytorch.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
@@ -14,6 +13,7 @@ from msadapter.pytorch.nn.parameter import Parameter, UninitializedParameter
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
            "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d"]
 
+_conv1d, _conv2d, _conv3d = F.conv1d, F.conv2d, F.conv3d
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
@@ -102,13 +102,6 @@ class _ConvNd(Module):
         if not hasattr(self, "padding_mode"):
             self.padding_mode = "zeros"
 
-    def _convolve(self, plain, operator, zeros, input, weight, bias):
-        """What forward does when padding is a word, or is not made of zeros."""
-        if self.padding_mode != "zeros":
-            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-            return operator(input, weight, bias, self.stride, zeros, self.dilation, self.groups)
-        return plain(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
-
 
 class Conv1d(_ConvNd):
     """The cross-correlation of (N, C, L) or (C, L) with weight (O, C / groups, K)."""
@@ -120,9 +113,10 @@ class Conv1d(_ConvNd):
                          padding_mode, device, dtype)
 
     def _conv_forward(self, input, weight, bias):
-        if self.padding_mode == "zeros" and type(self.padding) is not str:
-            return _conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
-        return self._convolve(F.conv1d, _conv1d, (0,), input, weight, bias)
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+            return _conv1d(input, weight, bias, self.stride, 0, self.dilation, self.groups)
+        return _conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input):
         return self._conv_forward(input, self.weight, self.bias)
@@ -138,9 +132,10 @@ class Conv2d(_ConvNd):
                          padding_mode, device, dtype)
 
     def _conv_forward(self, input, weight, bias):
-        if self.padding_mode == "zeros" and type(self.padding) is not str:
-            return _conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
-        return self._convolve(F.conv2d, _conv2d, (0, 0), input, weight, bias)
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+            return _conv2d(input, weight, bias, self.stride, 0, self.dilation, self.groups)
+        return _conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input):
         return self._conv_forward(input, self.weight, self.bias)
@@ -156,9 +151,10 @@ class Conv3d(_ConvNd):
                          padding_mode, device, dtype)
 
     def _conv_forward(self, input, weight, bias):
-        if self.padding_mode == "zeros" and type(self.padding) is not str:
-            return _conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
-        return self._convolve(F.conv3d, _conv3d, (0, 0, 0), input, weight, bias)
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+            return _conv3d(input, weight, bias, self.stride, 0, self.dilation, self.groups)
+        return _conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def forward(self, input):
         return self._conv_forward(input, self.weight, self.bias)

@@ -168,7 +168,9 @@ static int deliver(entry *e, uint32_t input, msa_tensor *grad) {
         *slot = msa_take(owned);
         return 0;
     }
-    if (!msa_grad_mode && (*slot)->references == 1 && (*slot)->storage->references == 1 && msa_same_sizes(*slot, owned) &&
+    bool expanded = false; /* one element standing for many cannot be written to */
+    for (int64_t d = 0; d < (*slot)->ndim; d++) expanded |= (*slot)->strides[d] == 0 && (*slot)->sizes[d] > 1;
+    if (!msa_grad_mode && !expanded && (*slot)->references == 1 && (*slot)->storage->references == 1 && msa_same_sizes(*slot, owned) &&
         (*slot)->dtype == owned->dtype) {
         msa_tensor *sum = msa_add_(*slot, owned, msa_int(1));
         msa_tensor_release(sum);

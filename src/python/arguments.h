@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
     const msa_op *op;
     PyObject *out; /* what came as out=, borrowed; NULL when nothing or None did */
-    int64_t largest; /* elements of the largest tensor */
+    int64_t largest; /* elements of the largest tensor; -1 when there is none */
     int n_temporaries, n_blocks, used;
     msa_tensor *temporaries[MSA_MAX_TEMPORARIES]; /* numbers given for tensors */
     void *blocks[MSA_MAX_TEMPORARIES];            /* lists that the arena has no room for */

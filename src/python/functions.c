@@ -119,11 +119,24 @@ static PyObject *call_out(const python_arguments *a) {
     return wrap_several(op, results);
 }
 
+/* Hold the tensors of list arguments: another thread may change the list meanwhile. */
+static void hold_lists(const python_arguments *a, bool hold) {
+    for (int i = 0; i < a->op->n_params; i++) {
+        if (a->op->params[i].type != MSA_P_TENSORS) continue;
+        for (int64_t k = 0; k < a->values[i].tensors.n; k++) {
+            if (hold) msa_tensor_retain(a->values[i].tensors.data[k]);
+            else msa_tensor_release(a->values[i].tensors.data[k]);
+        }
+    }
+}
+
 static int call_without_gil(python_arguments *a, msa_value *results) {
     int status;
+    hold_lists(a, true);
     Py_BEGIN_ALLOW_THREADS
     status = a->op->call(a->values, results);
     Py_END_ALLOW_THREADS
+    hold_lists(a, false);
     return status;
 }
 
@@ -136,9 +149,7 @@ static PyObject *call_group(const msa_op_group *group, const python_signature *s
         result = call_out(&a);
     } else {
         msa_value results[16];
-        /* Lists may change under a kernel that runs without the GIL, so those calls keep it. */
-        bool release = a.largest > MSA_PYTHON_GIL_NUMEL && a.used == 0 && a.n_blocks == 0;
-        int status = release ? call_without_gil(&a, results) : a.op->call(a.values, results);
+        int status = a.largest > MSA_PYTHON_GIL_NUMEL ? call_without_gil(&a, results) : a.op->call(a.values, results);
         if (__builtin_expect(preserved != NULL, 0)) msa_python_result_class = preserved;
         result = status == 0 ? wrap_results(a.op, results) : msa_python_raise();
         msa_python_result_class = msa_python_tensor_class;

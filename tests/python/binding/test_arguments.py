@@ -111,3 +111,31 @@ def test_methods_of_other_objects_are_refused():
         torch.Tensor.add(3, 4)
     with pytest.raises(TypeError):
         torch.Tensor.add()
+
+
+def test_numbers_alone_are_no_tensors():
+    assert torch.add(1, 2).item() == 3 and torch.remainder(5, torch.tensor([3])).tolist() == [2]
+    for function in (torch.remainder, torch.maximum, torch.atan2):
+        with pytest.raises(TypeError):
+            function(2, 3)
+
+
+def test_kernels_run_beside_python():
+    import threading
+
+    stop, turns = threading.Event(), []
+
+    def count():
+        while not stop.is_set():
+            turns.append(1)
+
+    big = torch.ones(400, 400)
+    thread = threading.Thread(target=count)
+    thread.start()
+    shared = [big, big]
+    for _ in range(20):
+        torch.cat(shared, 0).sum(dim=[0])
+        shared[0] = big + 0
+    stop.set()
+    thread.join()
+    assert turns

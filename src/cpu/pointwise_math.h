@@ -37,8 +37,8 @@ MSA_INLINE float f32_ceil(float x) { return __builtin_ceilf(x); }
 MSA_INLINE float f32_trunc(float x) { return __builtin_truncf(x); }
 MSA_INLINE float f32_rint(float x) { return __builtin_rintf(x); }
 
-/* 2^n for n in [-126, 127]. */
-MSA_INLINE float f32_power_of_two(int32_t n) { return f32_from_bits((n + 127) * (1 << 23)); }
+/* 2^n for n in [-126, 127]; anything, without overflow, elsewhere. */
+MSA_INLINE float f32_power_of_two(int32_t n) { return f32_from_bits((int32_t)(((uint32_t)n + 127u) << 23)); }
 /* Adding this rounds to an integer, which then stands in the low bits. */
 #define MSA_F32_ROUNDER 12582912.0f
 

@@ -126,7 +126,7 @@ static int64_t checked_numel(msa_ints sizes) {
 static msa_tensor *new_contiguous(msa_ints sizes, msa_dtype dtype, int64_t numel) {
     msa_tensor *t = allocate((int)sizes.n);
     if (!t) return NULL;
-    memcpy(t->sizes, sizes.data, sizeof(int64_t) * (size_t)sizes.n);
+    if (sizes.n > 0) memcpy(t->sizes, sizes.data, sizeof(int64_t) * (size_t)sizes.n); /* data may be NULL */
     msa_contiguous_strides((int)sizes.n, t->sizes, t->strides);
     t->dtype = (uint8_t)dtype;
     t->numel = numel;

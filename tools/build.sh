@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds into build/ and installs the package into build/root/site, which .venv has on its path.
+# In CI (CI is set) warnings are errors.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+top=$PWD
+export PATH="$top/.venv/bin:$PATH"
+if [ -z "${CC:-}" ] && command -v ccache >/dev/null; then
+    export CC="ccache gcc" CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1
+fi
+site=$top/build/root/site
+options=(--prefix "$top/build/root" "-Dpython.purelibdir=$site" "-Dpython.platlibdir=$site")
+[ -z "${CI:-}" ] || options+=(-Dwerror_all=true)
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quietly() {
+    "$@" >"$log" 2>&1 || { tail -n 60 "$log" >&2; echo "build: failed: $*" >&2; exit 1; }
+}
+if ! [ -f build/build.ninja ]; then
+    rm -rf build
+    quietly meson setup build "${options[@]}"
+fi
+quietly ninja -C build
+rm -rf "$site" # so that no file stays that the sources have lost
+quietly meson install -C build --no-rebuild --quiet
+
+packages=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+echo "$site" >"$packages/msadapter-build.pth"
+cat >.venv/bin/msadapter <<END
+#!$top/.venv/bin/python
+import sys
+from msadapter.__main__ import main
+sys.exit(main())
+END
+chmod +x .venv/bin/msadapter

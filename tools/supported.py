@@ -1,0 +1,73 @@
+"""Writes docs/supported.md: the names that the built package has, found by looking at it.
+
+    .venv/bin/python tools/supported.py [OUTPUT.md]       # default: standard output
+"""
+
+import importlib
+import re
+import sys
+import textwrap
+
+SECTIONS = (
+    ("torch", "msadapter.pytorch"),
+    ("torch.nn", "msadapter.pytorch.nn"),
+    ("torch.nn.functional", "msadapter.pytorch.nn.functional"),
+    ("torch.nn.init", "msadapter.pytorch.nn.init"),
+    ("torch.nn.utils", "msadapter.pytorch.nn.utils"),
+    ("torch.autograd", "msadapter.pytorch.autograd"),
+    ("torch.linalg", "msadapter.pytorch.linalg"),
+    ("torch.special", "msadapter.pytorch.special"),
+    ("torch.optim", "msadapter.pytorch.optim"),
+    ("torch.optim.lr_scheduler", "msadapter.pytorch.optim.lr_scheduler"),
+    ("torch.utils.data", "msadapter.pytorch.utils.data"),
+    ("torchvision.datasets", "msadapter.torchvision.datasets"),
+    ("torchvision.transforms", "msadapter.torchvision.transforms"),
+    ("mindspore", "msadapter.mindspore"),
+    ("mindspore.ops", "msadapter.mindspore.ops"),
+)
+
+
+# Operators that only gradient formulas use.
+HELPER = re.compile(r"_(gradient|backward|values|factors)_?$")
+
+
+def public(names):
+    return sorted({name for name in names if not name.startswith("_") and not HELPER.search(name)}, key=lambda name: (name.lower(), name))
+
+
+def names_of(module):
+    """Public names that a module offers: functions, classes and values, without the modules it imports."""
+    kind = type(sys)
+    return public(name for name in dir(module) if not isinstance(getattr(module, name, None), kind))
+
+
+def sections():
+    """(title, names) of everything that is there."""
+    torch = importlib.import_module("msadapter.pytorch")
+    for title, module in SECTIONS:
+        try:
+            yield title, names_of(importlib.import_module(module))
+        except ModuleNotFoundError as error:
+            if not error.name.startswith("msadapter."):
+                raise
+        if title == "torch":
+            yield "torch.Tensor", public(dir(torch.Tensor))
+
+
+def main():
+    out = ["# Supported names", "",
+           "Written by `tools/supported.py` from the built package. A name that is missing here raises AttributeError; an argument that is not",
+           "implemented raises NotImplementedError naming it.", ""]
+    for title, names in sections():
+        out += [f"## {title}", "", f"{len(names)} names.", ""]
+        out += textwrap.wrap(", ".join(f"`{name}`" for name in names), 130, break_on_hyphens=False) + [""]
+    text = "\n".join(out)
+    if len(sys.argv) > 1:
+        with open(sys.argv[1], "w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -26,8 +26,9 @@ int msa_node_save_output(msa_node *node, uint32_t slot, msa_tensor *t) {
     /* Kept without its history: the node would keep itself alive otherwise. */
     s->tensor = msa_tensor_alias(t);
     if (!s->tensor) return -1;
-    s->kind = MSA_SAVED_OUTPUT;
-    s->output = t->autograd && t->autograd->grad_fn == node ? (uint8_t)t->autograd->output : 0;
+    const bool attached = t->autograd && t->autograd->grad_fn == node; /* not so for results without a gradient */
+    s->kind = attached ? MSA_SAVED_OUTPUT : MSA_SAVED_TENSOR;
+    s->output = attached ? (uint8_t)t->autograd->output : 0;
     s->version = msa_version(t);
     return 0;
 }

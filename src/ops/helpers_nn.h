@@ -18,4 +18,12 @@ int convolution_second_gradients(msa_tensor *gg_input, msa_tensor *gg_weight, ms
 msa_tensor *pooled_scatter(msa_tensor *grad, msa_tensor *indices, msa_ints sizes, int64_t spatial);
 msa_ints spatial_sizes(msa_ints sizes);
 
+/* normalisation.c: each by a kernel, or by operators where the backward pass is recorded. */
+int batch_norm_gradients(msa_tensor *grad, msa_tensor *input, msa_tensor *weight, msa_tensor *mean, msa_tensor *invstd, bool training,
+                         double eps, msa_ints needs, msa_tensor **results);
+int layer_norm_gradients(msa_tensor *grad, msa_tensor *input, msa_ints normalized_shape, msa_tensor *mean, msa_tensor *rstd, msa_tensor *weight,
+                         double eps, msa_ints needs, msa_tensor **results);
+int group_norm_gradients(msa_tensor *grad, msa_tensor *input, int64_t num_groups, msa_tensor *mean, msa_tensor *rstd, msa_tensor *weight,
+                         double eps, msa_ints needs, msa_tensor **results);
+
 #endif

@@ -67,6 +67,14 @@ static inline void note_tensor(python_arguments *a, const msa_tensor *t) {
     if (t->numel > a->largest) a->largest = t->numel;
 }
 
+/* Functions that take numbers for all their tensors: torch.mul(2, 3). Elsewhere numbers stand beside a tensor only. */
+static bool takes_numbers_alone(const char *name) {
+    static const char *const names[] = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
 static int convert_tensor(const msa_param *p, PyObject *o, msa_value *v, python_arguments *a) {
     if (msa_python_is_tensor(o)) {
         v->tensor = ((python_tensor *)o)->tensor;
@@ -305,7 +313,7 @@ static int match(const python_signature *s, bool method, PyObject *const *args, 
     a->op = op;
     a->out = NULL;
     a->used = a->n_temporaries = a->n_blocks = 0;
-    a->largest = 0;
+    a->largest = -1;
     if (s->spreads && n > first && !PyTuple_Check(args[first]) && !PyList_Check(args[first])) {
         int status = spread(s, first, args, n, a);
         if (status < 0) return -1;
@@ -356,6 +364,11 @@ static int match(const python_signature *s, bool method, PyObject *const *args, 
         int status = convert(p, i, slots[i], &a->values[i], a);
         if (status < 0) return -1;
         if (status == 0) return complain ? wrong_type(s, method, i, slots[i], i < n) : 0;
+    }
+    if (a->n_temporaries && a->largest < 0 && !takes_numbers_alone(op->name)) {
+        for (int i = 0; complain && i < n_params; i++)
+            if (op->params[i].type == MSA_P_TENSOR && slots[i]) return wrong_type(s, method, i, slots[i], i < n);
+        return 0;
     }
     return 1;
 }

@@ -74,5 +74,4 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             raise RuntimeError(f"padding_idx must be within the number of embeddings, -{weight.size(0)} through {weight.size(0) - 1}, but got "
                                f"{padding_idx}")
         padding_idx %= weight.size(0)
-    return _embedding_bag(weight, input, offsets, scale_grad_by_freq, code, sparse, per_sample_weights, include_last_offset,
-                          -1 if padding_idx is None else padding_idx)[0]
+    return _embedding_bag(weight, input, offsets, scale_grad_by_freq, code, sparse, per_sample_weights, include_last_offset, padding_idx)[0]

@@ -262,12 +262,12 @@ def _pairs(owner, value):
     return pairs
 
 
-def _shown(value):
-    """How lists and dictionaries of parameters print an entry."""
+def _shown(value, type_name):
+    """How lists (by dtype) and dictionaries (by type) of parameters print an entry."""
     if isinstance(value, torch.Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         device = "" if not value.is_cuda else f" (GPU {value.get_device()})"
-        return f"{kind} containing: [{_dtype_name(value)} of size {'x'.join(map(str, value.size()))}{device}]"
+        return f"{kind} containing: [{type_name(value)} of size {'x'.join(map(str, value.size()))}{device}]"
     return f"Object of type: {type(value).__name__}"
 
 
@@ -325,7 +325,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self):
-        return "\n".join(f"  ({i}): {_shown(value)}" for i, value in enumerate(self))
+        return "\n".join(f"  ({i}): {_shown(value, _dtype_name)}" for i, value in enumerate(self))
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("ParameterList should not be called.")
@@ -432,7 +432,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return "\n".join(f"  ({key}): {_shown(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_shown(value, _type_name)}" for key, value in self.items())
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")

@@ -30,7 +30,7 @@ def _new_table(name):
 def _type_name(value):
     """The full name of a value's type, as messages show it."""
     kind = type(value)
-    if isinstance(value, _Tensor) and hasattr(value, "type"):
+    if isinstance(value, _Tensor):
         return value.type()
     return kind.__name__ if kind.__module__ in ("builtins", None) else f"{kind.__module__}.{kind.__qualname__}"
 

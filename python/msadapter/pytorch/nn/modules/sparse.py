@@ -113,7 +113,7 @@ class EmbeddingBag(_Table):
             parts.append(f"norm_type={self.norm_type}")
         if self.scale_grad_by_freq is not False:
             parts.append(f"scale_grad_by_freq={self.scale_grad_by_freq}")
-        parts.append(f"mode={self.mode!r}" if isinstance(self.mode, str) else f"mode={self.mode}")
+        parts.append(f"mode={self.mode}")
         if self.padding_idx is not None:
             parts.append(f"padding_idx={self.padding_idx}")
         return ", ".join(parts)

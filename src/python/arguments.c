@@ -10,7 +10,7 @@
 static const struct {
     const char *name, *alias;
 } aliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"input", "x"}, {"input", "a"}, {"input", "x1"}, {"input", "self"},
-               {"other", "x2"}};
+               {"other", "x2"}, {"dim0", "axis0"}, {"dim1", "axis1"}};
 
 static const char *const type_texts[] = {
     [MSA_P_TENSOR] = "Tensor", [MSA_P_TENSORS] = "tuple of Tensors", [MSA_P_SCALAR] = "Number", [MSA_P_INT] = "int",

@@ -73,112 +73,88 @@ PyObject *msa_python_legacy_new(PyTypeObject *type, PyObject *args, PyObject *ke
     return t->python ? msa_python_wrap(t) : msa_python_wrap_as(type == &msa_python_tensor_type ? msa_python_tensor_class : type, t);
 }
 
-/* FloatTensor and the others: objects that make tensors of one dtype, and know them. */
+/* FloatTensor and the others: classes that make tensors of one dtype and know them by isinstance. Their metaclass does both; the
+ * class dictionary holds the dtype. */
 
-typedef struct {
-    PyObject_HEAD
-    const char *name;
-    msa_dtype dtype;
-    bool cuda;
-} python_tensor_type_object;
+static msa_dtype kind_dtype(PyObject *cls, bool *cuda) {
+    PyObject *dict = ((PyTypeObject *)cls)->tp_dict, *dtype = PyDict_GetItemString(dict, "dtype");
+    msa_dtype d = MSA_NO_DTYPE;
+    *cuda = PyDict_GetItemString(dict, "is_cuda") == Py_True;
+    return dtype && msa_python_match_dtype(dtype, &d) ? d : MSA_NO_DTYPE;
+}
 
 static PyObject *kind_call(PyObject *self, PyObject *args, PyObject *keywords) {
-    python_tensor_type_object *k = (python_tensor_type_object *)self;
+    bool cuda;
     int device;
-    if (no_keywords(keywords, k->name) != 0) return NULL;
-    if (k->cuda) {
+    const char *name = ((PyTypeObject *)self)->tp_name;
+    msa_dtype dtype = kind_dtype(self, &cuda);
+    if (dtype == MSA_NO_DTYPE) return PyErr_Format(PyExc_TypeError, "%s makes no tensors", name);
+    if (no_keywords(keywords, name) != 0) return NULL;
+    if (cuda) {
         PyObject *text = PyUnicode_FromString("cuda");
         int status = text ? msa_python_match_device(text, &device) : -1;
         Py_XDECREF(text);
         if (status < 0) return NULL;
     }
-    msa_tensor *t = legacy_values(args, k->dtype, k->name, true);
+    msa_tensor *t = legacy_values(args, dtype, name, true);
     return t ? msa_python_wrap(t) : NULL;
 }
 
 static PyObject *kind_check(PyObject *self, PyObject *object) {
-    python_tensor_type_object *k = (python_tensor_type_object *)self;
-    return PyBool_FromLong(!k->cuda && msa_python_is_tensor(object) && msa_python_tensor_of(object)->dtype == k->dtype);
+    bool cuda;
+    msa_dtype dtype = kind_dtype(self, &cuda);
+    return PyBool_FromLong(!cuda && dtype != MSA_NO_DTYPE && msa_python_is_tensor(object) && msa_python_tensor_of(object)->dtype == dtype);
 }
 
 static PyObject *kind_repr(PyObject *self) {
-    python_tensor_type_object *k = (python_tensor_type_object *)self;
-    return PyUnicode_FromFormat("<class 'torch.%s%s'>", k->cuda ? "cuda." : "", k->name);
-}
-static PyObject *kind_name(PyObject *self, void *unused) { return PyUnicode_FromString(((python_tensor_type_object *)self)->name); }
-static PyObject *kind_module(PyObject *self, void *unused) {
-    return PyUnicode_FromString(((python_tensor_type_object *)self)->cuda ? "torch.cuda" : "torch");
-}
-static PyObject *kind_dtype(PyObject *self, void *unused) { return msa_python_dtype(((python_tensor_type_object *)self)->dtype); }
-static PyObject *kind_layout(PyObject *self, void *unused) { return msa_python_strided(); }
-static PyObject *kind_is_cuda(PyObject *self, void *unused) { return PyBool_FromLong(((python_tensor_type_object *)self)->cuda); }
-static PyObject *kind_reduce(PyObject *self, PyObject *unused) {
-    python_tensor_type_object *k = (python_tensor_type_object *)self;
-    return Py_BuildValue("N(si)", msa_python_helper("_make_tensor_type"), k->name, k->cuda);
+    bool cuda;
+    kind_dtype(self, &cuda);
+    return PyUnicode_FromFormat("<class 'torch.%s%s'>", cuda ? "cuda." : "", ((PyTypeObject *)self)->tp_name);
 }
 
 static PyMethodDef kind_methods[] = {
     {"__instancecheck__", kind_check, METH_O, NULL},
-    {"__reduce__", kind_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
-};
-static PyGetSetDef kind_getset[] = {
-    {"__name__", kind_name, NULL, NULL, NULL},
-    {"__qualname__", kind_name, NULL, NULL, NULL},
-    {"__module__", kind_module, NULL, NULL, NULL},
-    {"dtype", kind_dtype, NULL, NULL, NULL},
-    {"layout", kind_layout, NULL, NULL, NULL},
-    {"is_cuda", kind_is_cuda, NULL, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyTypeObject kind_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "torch.tensortype",
-    .tp_basicsize = sizeof(python_tensor_type_object),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_TYPE_SUBCLASS,
     .tp_call = kind_call,
     .tp_repr = kind_repr,
     .tp_methods = kind_methods,
-    .tp_getset = kind_getset,
 };
 
-static python_tensor_type_object kinds[] = {
-    {.name = "BoolTensor", .dtype = MSA_BOOL}, {.name = "ByteTensor", .dtype = MSA_UINT8}, {.name = "CharTensor", .dtype = MSA_INT8},
-    {.name = "ShortTensor", .dtype = MSA_INT16}, {.name = "IntTensor", .dtype = MSA_INT32}, {.name = "LongTensor", .dtype = MSA_INT64},
-    {.name = "HalfTensor", .dtype = MSA_FLOAT16}, {.name = "BFloat16Tensor", .dtype = MSA_BFLOAT16},
-    {.name = "FloatTensor", .dtype = MSA_FLOAT32}, {.name = "DoubleTensor", .dtype = MSA_FLOAT64},
-};
-enum { KINDS = sizeof kinds / sizeof *kinds };
-static python_tensor_type_object cuda_kinds[KINDS];
-
-static PyObject *make_tensor_type(PyObject *module, PyObject *args) {
+static const struct {
     const char *name;
-    int cuda;
-    if (!PyArg_ParseTuple(args, "sp:_make_tensor_type", &name, &cuda)) return NULL;
-    for (int i = 0; i < KINDS; i++)
-        if (strcmp(kinds[i].name, name) == 0) return Py_NewRef((PyObject *)(cuda ? &cuda_kinds[i] : &kinds[i]));
-    return PyErr_Format(PyExc_ValueError, "no tensor type '%.200s'", name);
+    msa_dtype dtype;
+} kinds[] = {
+    {"BoolTensor", MSA_BOOL},  {"ByteTensor", MSA_UINT8},   {"CharTensor", MSA_INT8},          {"ShortTensor", MSA_INT16},   {"IntTensor", MSA_INT32},
+    {"LongTensor", MSA_INT64}, {"HalfTensor", MSA_FLOAT16}, {"BFloat16Tensor", MSA_BFLOAT16}, {"FloatTensor", MSA_FLOAT32}, {"DoubleTensor", MSA_FLOAT64},
+};
+
+/* A class, under the name by which pickles find it in _C. */
+static PyObject *new_kind(PyObject *module, const char *name, msa_dtype dtype, bool cuda) {
+    char attribute[64];
+    snprintf(attribute, sizeof attribute, "%s%s", cuda ? "_Cuda" : "", name);
+    PyObject *cls = PyObject_CallFunction((PyObject *)&kind_type, "s(O){s:s,s:s,s:N,s:N,s:O}", name, &PyBaseObject_Type, "__module__",
+                                          "msadapter._C", "__qualname__", attribute, "dtype", msa_python_dtype(dtype), "layout",
+                                          msa_python_strided(), "is_cuda", cuda ? Py_True : Py_False);
+    if (cls && PyModule_AddObjectRef(module, attribute, cls) != 0) Py_CLEAR(cls);
+    return cls;
 }
 
-static PyMethodDef functions[] = {
-    {"_make_tensor_type", make_tensor_type, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
 int msa_python_add_legacy(PyObject *module) {
+    kind_type.tp_base = &PyType_Type;
     if (PyType_Ready(&kind_type) != 0) return -1;
     PyObject *cuda = PyDict_New();
-    if (!cuda) return -1;
-    for (int i = 0; i < KINDS; i++) {
-        cuda_kinds[i] = kinds[i];
-        cuda_kinds[i].cuda = true;
-        PyObject_Init((PyObject *)&kinds[i], &kind_type);
-        PyObject_Init((PyObject *)&cuda_kinds[i], &kind_type);
-        if (PyModule_AddObjectRef(module, kinds[i].name, (PyObject *)&kinds[i]) != 0 ||
-            PyDict_SetItemString(cuda, kinds[i].name, (PyObject *)&cuda_kinds[i]) != 0)
-            return -1;
+    for (size_t i = 0; cuda && i < sizeof kinds / sizeof *kinds; i++) {
+        PyObject *own = new_kind(module, kinds[i].name, kinds[i].dtype, false), *other = new_kind(module, kinds[i].name, kinds[i].dtype, true);
+        if (!own || !other || PyDict_SetItemString(cuda, kinds[i].name, other) != 0) Py_CLEAR(cuda);
+        Py_XDECREF(own);
+        Py_XDECREF(other);
     }
-    int status = PyModule_AddObjectRef(module, "_cuda_tensor_types", cuda);
-    Py_DECREF(cuda);
-    return status == 0 ? PyModule_AddFunctions(module, functions) : -1;
+    int status = cuda ? PyModule_AddObjectRef(module, "_cuda_tensor_types", cuda) : -1;
+    Py_XDECREF(cuda);
+    return status;
 }

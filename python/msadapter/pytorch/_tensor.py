@@ -14,3 +14,72 @@ class Tensor(_C.TensorBase):
 
     def __dir__(self):
         return sorted(set(dir(type(self))) | set(self.__dict__))
+
+    def adjoint(self):
+        """The conjugate transpose of the last two dimensions, a view. Raises RuntimeError for 1-D tensors."""
+        return self.mH
+
+    def ravel(self):
+        """The elements in one dimension; a view where that is possible."""
+        return self.contiguous().view(-1)
+
+    def unflatten(self, dim, sizes):
+        """Dimension `dim` as several ones of these sizes, one of which may be -1. A view; RuntimeError when they do not fit."""
+        dim = dim + self.dim() if dim < 0 else dim
+        if not 0 <= dim < self.dim():
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got {dim})")
+        sizes = tuple(sizes)
+        if not sizes:
+            raise RuntimeError("unflatten: sizes must be non-empty")
+        return self.view(self.shape[:dim] + sizes + self.shape[dim + 1:])
+
+    def unsafe_chunk(self, chunks, dim=0):
+        """chunk()."""
+        return self.chunk(chunks, dim)
+
+    def unsafe_split(self, split_size, dim=0):
+        """split()."""
+        return self.split(split_size, dim)
+
+    def storage_type(self):
+        """The class of this tensor's storage."""
+        return type(self.storage())
+
+    def to_dense(self, dtype=None):
+        """The tensor itself: all tensors are dense here."""
+        return self if dtype is None else self.to(dtype)
+
+    def record_stream(self, stream):
+        """Nothing to do: the CPU's memory is never in use by a stream."""
+
+    def ipu(self, device=None, non_blocking=False, memory_format=None):
+        """The CPU stands for the device."""
+        return self.to("ipu" if device is None else device, non_blocking=non_blocking, memory_format=memory_format)
+
+    def xpu(self, device=None, non_blocking=False, memory_format=None):
+        """The CPU stands for the device."""
+        return self.to("xpu" if device is None else device, non_blocking=non_blocking, memory_format=memory_format)
+
+
+def _absent(name, what):
+    """A method that says what is not there."""
+
+    def method(self, *args, **kwargs):
+        raise NotImplementedError(f"Tensor.{name}(): {what} are not implemented")
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"Raises NotImplementedError: {what} are not implemented."
+    return method
+
+
+for _what, _names in {
+    "named dimensions": "align_as align_to refine_names rename rename_",
+    "quantized tensors": "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme",
+    "complex numbers of half precision": "chalf",
+    "MKL-DNN tensors": "to_mkldnn",
+    "nested tensors": "to_padded_tensor",
+}.items():
+    for _name in _names.split():
+        setattr(Tensor, _name, _absent(_name, _what))
+del _what, _names, _name

@@ -1,0 +1,5 @@
+"""torch.utils."""
+
+from msadapter.pytorch.utils import data
+
+__all__ = ["data"]

@@ -50,10 +50,19 @@ static void release_buffer(void *context) {
 
 static msa_tensor *unsupported(PyObject *array) {
     PyErr_Clear();
-    PyObject *dtype = PyObject_GetAttrString(array, "dtype");
-    if (!dtype) PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "can't convert np.ndarray of type %S. The only supported types are: float64, float32, float16, "
-                 "complex64, complex128, int64, int32, int16, int8, uint8, and bool.", dtype ? dtype : Py_None);
+    PyObject *descriptor = PyObject_GetAttrString(array, "dtype"), *dtype = descriptor ? PyObject_GetAttrString(descriptor, "type") : NULL;
+    PyObject *native = descriptor ? PyObject_GetAttrString(descriptor, "isnative") : NULL;
+    Py_XDECREF(descriptor);
+    PyErr_Clear();
+    if (native == Py_False)
+        PyErr_SetString(PyExc_ValueError, "given numpy array has byte order different from the native byte order. Conversion between byte "
+                        "orders is currently not supported.");
+    else
+        PyErr_Format(PyExc_TypeError, "can't convert np.ndarray of type %s%s. The only supported types are: float64, float32, float16, "
+                 "complex64, complex128, int64, int32, int16, int8, uint8, and bool.",
+                     dtype && PyType_Check(dtype) && strncmp(((PyTypeObject *)dtype)->tp_name, "numpy.", 6) != 0 ? "numpy." : "",
+                     dtype && PyType_Check(dtype) ? ((PyTypeObject *)dtype)->tp_name : "unknown");
+    Py_XDECREF(native);
     Py_XDECREF(dtype);
     return NULL;
 }

@@ -108,9 +108,9 @@ static void dealloc(PyObject *self) {
     if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);
 }
 
+/* The class, which every instance refers to, is visited by the traverse function that Python gives to subclasses. */
 static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(((python_tensor *)self)->dict);
-    if (Py_TYPE(self)->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_VISIT(Py_TYPE(self));
     return 0;
 }
 

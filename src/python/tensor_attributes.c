@@ -77,8 +77,12 @@ static int set_part(msa_tensor *part, PyObject *value) {
         msa_python_raise();
         return -1;
     }
-    if (value && msa_python_is_tensor(value)) source = msa_tensor_retain(of(value));
-    else if (!value || msa_python_scalar(value, &number) != 0) return -1;
+    if (!value) {
+        PyErr_SetString(PyExc_TypeError, "the parts of a tensor cannot be deleted");
+        return -1;
+    }
+    if (msa_python_is_tensor(value)) source = msa_tensor_retain(of(value));
+    else if (msa_python_scalar(value, &number) != 0) return -1;
     else source = msa_python_number(number);
     msa_auto msa_tensor *written = source ? msa_copy_(view, source, false) : NULL;
     if (written) return 0;

@@ -90,7 +90,7 @@ def test_memory_outlives_the_array_and_the_tensor():
 
 
 @pytest.mark.parametrize("source, error", [
-    ([1], TypeError), (np.ones(3)[::-1], ValueError), (np.array(["a"]), TypeError), (np.ones(3, np.uint16), TypeError), (np.ones(3, ">f4"), TypeError),
+    ([1], TypeError), (np.ones(3)[::-1], ValueError), (np.array(["a"]), TypeError), (np.ones(3, np.uint16), TypeError), (np.ones(3, ">f4"), ValueError),
     (np.array([object()]), TypeError), (np.zeros(3, "f4,i1")["f0"], ValueError),
 ])
 def test_arrays_that_tensors_cannot_share(source, error):

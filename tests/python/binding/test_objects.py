@@ -151,6 +151,9 @@ def test_data_shares_memory_and_can_be_replaced():
     assert a.tolist() == [0, 1, 2, 3] and a.requires_grad and a.is_leaf
     with pytest.raises(TypeError):
         a.data = [1, 2]
+    for name in ("data", "real"):
+        with pytest.raises(TypeError):
+            delattr(a, name)
 
 
 def test_operators_release_nothing_twice():
@@ -168,3 +171,18 @@ def test_save_to_a_file_like_object_by_pickle():
     pickle.dump({"w": torch.ones(2, 2)}, stream)
     stream.seek(0)
     assert np.array_equal(pickle.load(stream)["w"].numpy(), np.ones((2, 2)))
+
+
+def test_classes_of_collected_objects_survive():
+    class Local(torch.Tensor):
+        pass
+
+    kept = [Local([1.0]) for _ in range(100)]
+    for t in kept:
+        t.mark = t
+    gc.collect()
+    assert all(type(t) is Local for t in kept)
+    reference = weakref.ref(Local)
+    del kept, t, Local
+    gc.collect()
+    assert reference() is None

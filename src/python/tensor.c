@@ -86,7 +86,9 @@ static void dealloc(PyObject *self) {
     python_tensor *p = (python_tensor *)self;
     msa_tensor *t = p->tensor;
     PyTypeObject *type = Py_TYPE(self);
-    if (t && t->references > 1 && (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && worth_keeping(p)) {
+    /* For Tensor and below it this function has the last word on the object and on the reference to its class. */
+    bool ours = msa_python_tensor_class != &msa_python_tensor_type && PyType_IsSubtype(type, msa_python_tensor_class);
+    if (ours && t && t->references > 1 && worth_keeping(p)) {
         Py_SET_REFCNT(self, 1);
         t->python_owned = true;
         msa_tensor_release(t);
@@ -100,12 +102,12 @@ static void dealloc(PyObject *self) {
         t->python = NULL;
         msa_tensor_release(t);
     }
-    if (type == msa_python_tensor_class && free_count < FREE_LIMIT && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+    if (ours && type == msa_python_tensor_class && free_count < FREE_LIMIT) {
         free_objects[free_count++] = p;
     } else {
         PyObject_GC_Del(self);
     }
-    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);
+    if (ours) Py_DECREF(type);
 }
 
 /* The class, which every instance refers to, is visited by the traverse function that Python gives to subclasses. */
@@ -252,6 +254,7 @@ static int add_getset(PyTypeObject *type, PyGetSetDef *attributes) {
 /* The class that results are made as: it must add nothing to the layout of TensorBase. */
 static PyObject *set_tensor_class(PyObject *module, PyObject *cls) {
     PyTypeObject *type = (PyTypeObject *)cls;
+    if (msa_python_tensor_class != &msa_python_tensor_type) return PyErr_Format(PyExc_RuntimeError, "the tensor class is set already");
     if (!PyType_Check(cls) || type->tp_base != &msa_python_tensor_type || type->tp_basicsize != sizeof(python_tensor))
         return PyErr_Format(PyExc_TypeError, "set_tensor_class() takes a direct subclass of TensorBase without slots");
     msa_python_tensor_class = msa_python_result_class = (PyTypeObject *)Py_NewRef(cls);

@@ -186,3 +186,20 @@ def test_classes_of_collected_objects_survive():
     del kept, t, Local
     gc.collect()
     assert reference() is None
+
+
+def test_direct_subclasses_of_the_base_come_and_go():
+    class Direct(_C.TensorBase):
+        pass
+
+    reference = weakref.ref(Direct)
+    for _ in range(1000):
+        t = Direct([1.0, 2.0])
+        t.x = t
+        assert t.tolist() == [1, 2]
+    with pytest.raises(RuntimeError):
+        _C.set_tensor_class(Direct)
+    assert type(Direct([1.0]) + 1) in (torch.Tensor, Direct)
+    del t, Direct
+    gc.collect()
+    assert reference() is None

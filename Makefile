@@ -1,6 +1,8 @@
 # Two commands for a fresh machine: `make demo` trains the manual's LeNet, `make test` runs every test.
 # Both install what is missing first (tools/setup.sh) and build (tools/build.sh); Meson does the building.
 
+export PYTHONPATH := $(CURDIR)/build/root/site
+
 .PHONY: all setup build test demo bench supported clean
 
 all: build

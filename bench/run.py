@@ -1,6 +1,6 @@
 """Times msadapter against PyTorch, both sides taking turns, and prints the ratios.
 
-    .venv/bin/python bench/run.py [--reference PYTHON] [--threads 2] [lenet] [resnet18] [gpt] [calls] [start]
+    PYTHONPATH=build/root/site .venv/bin/python bench/run.py [--reference PYTHON] [--threads 2] [lenet] [resnet18] [gpt] [calls] [start]
 
 See README.md in this folder. A process of each side waits for requests, one JSON line each, and answers with seconds; only one
 works at a time.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds into build/ and installs the package into build/root/site, which .venv has on its path.
+# Builds into build/ and installs the package into build/root/site: PYTHONPATH=build/root/site .venv/bin/python.
 # In CI (CI is set) warnings are errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,13 +24,3 @@ fi
 quietly ninja -C build
 rm -rf "$site" # so that no file stays that the sources have lost
 quietly meson install -C build --no-rebuild --quiet
-
-packages=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-echo "$site" >"$packages/msadapter-build.pth"
-cat >.venv/bin/msadapter <<END
-#!$top/.venv/bin/python
-import sys
-from msadapter.__main__ import main
-sys.exit(main())
-END
-chmod +x .venv/bin/msadapter

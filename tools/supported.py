@@ -1,6 +1,7 @@
 """Writes docs/supported.md: the names that the built package has, found by looking at it.
 
-    .venv/bin/python tools/supported.py [OUTPUT.md]       # default: standard output
+    make supported                                                            # writes docs/supported.md
+    PYTHONPATH=build/root/site .venv/bin/python tools/supported.py            # prints it
 """
 
 import importlib

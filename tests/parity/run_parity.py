@@ -1,6 +1,6 @@
 """Holds the engine to what it has reached against the real PyTorch: every task listed in floor.txt passes.
 
-    .venv/bin/python tests/parity/run_parity.py [--update]
+    PYTHONPATH=build/root/site .venv/bin/python tests/parity/run_parity.py [--update]
 
 Runs ../shared/parity/opinfo_parity.py (float32, int64 and bool, the first samples of each operator) in an interpreter that
 has both msadapter and the real torch 1.13. --update raises the floor to what passes now; it never takes a task off the

@@ -26,4 +26,12 @@ int layer_norm_gradients(msa_tensor *grad, msa_tensor *input, msa_ints normalize
 int group_norm_gradients(msa_tensor *grad, msa_tensor *input, int64_t num_groups, msa_tensor *mean, msa_tensor *rstd, msa_tensor *weight,
                          double eps, msa_ints needs, msa_tensor **results);
 
+/* loss.c */
+msa_tensor *softmax_gradient(msa_tensor *grad, msa_tensor *result, int64_t dim);
+msa_tensor *log_softmax_gradient(msa_tensor *grad, msa_tensor *result, int64_t dim);
+msa_tensor *nll_loss_alone(msa_tensor *self, msa_tensor *target, msa_tensor *weight, int64_t reduction, int64_t ignore_index);
+msa_tensor *cross_entropy_gradient(msa_tensor *grad, msa_tensor *self, msa_tensor *target, msa_tensor *weight, int64_t reduction, int64_t ignore_index,
+                                   msa_tensor *log_sums, msa_tensor *total_weight);
+msa_tensor *embedding_second_gradient(msa_tensor *grad, msa_tensor *indices, int64_t padding_idx);
+
 #endif

@@ -240,7 +240,9 @@ def pad(img, padding, fill=0, padding_mode="constant"):
         if padding_mode == "constant":
             from PIL import ImageOps
 
-            return ImageOps.expand(img, border=(left, top, right, bottom), fill=tuple(fill) if isinstance(fill, list) else fill)
+            bands = len(img.getbands())
+            fill = tuple(fill) if isinstance(fill, (list, tuple)) else (fill,) * bands if bands > 1 else fill
+            return ImageOps.expand(img, border=(left, top, right, bottom), fill=fill)
         import numpy
         from PIL import Image
 

@@ -53,10 +53,6 @@ static msa_tensor *broadcast_copy(msa_tensor *self, msa_ints sizes) {
 
 /* beta * self + alpha * a @ b; self may be NULL. */
 static msa_tensor *product(msa_tensor *self, msa_tensor *a, msa_tensor *b, msa_ints sizes, msa_scalar beta, msa_scalar alpha) {
-    const bool integral = msa_is_integral((msa_dtype)a->dtype, true);
-    if (integral && self && (beta.kind >= MSA_FLOAT16 || alpha.kind >= MSA_FLOAT16))
-        return msa_fail_null(MSA_RUNTIME_ERROR, "For integral input tensors, argument %s must not be a floating point number.",
-                             beta.kind >= MSA_FLOAT16 ? "beta" : "alpha");
     const bool used = self && !msa_scalar_is_zero(beta);
     msa_auto msa_tensor *out = NULL;
     if (self && !used) { /* still checked */

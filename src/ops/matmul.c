@@ -24,6 +24,10 @@ msa_tensor *addr_values(msa_tensor *self, msa_tensor *vec1, msa_tensor *vec2, ms
     if (!product) return NULL;
     msa_auto msa_tensor *base = msa_expand(self, msa_sizes(product), false);
     if (!base) return NULL;
+    if (base->dtype == MSA_BOOL && product->dtype == MSA_BOOL) { /* and, or */
+        msa_auto msa_tensor *zero = msa_mul(product, base), *none = msa_logical_xor(zero, zero);
+        return msa_logical_or(msa_scalar_is_zero(beta) ? none : base, msa_scalar_is_zero(alpha) ? none : product);
+    }
     if (msa_scalar_is_zero(beta)) { /* self is not read: it may hold NaN */
         msa_dtype type = msa_result_type(MSA_TENSORS(base, product));
         msa_auto msa_tensor *typed = msa__to_copy(product, type, -1);

@@ -4,8 +4,12 @@ from msadapter import _C
 
 
 def find(name):
-    """The operator `name`; where the extension lacks it, a function that raises NotImplementedError."""
+    """The operator `name`: the extension's, else the composed one; where there is none, a function that raises NotImplementedError."""
     found = getattr(_C._nn, name, None) or getattr(_C._ops, name, None)
+    if found is None:
+        from msadapter.pytorch.nn._functional import composed, composed_vision
+
+        found = getattr(composed, name, None) or getattr(composed_vision, name, None)
     if found is None:
         def found(*args, **kwargs):
             raise NotImplementedError(f"{name}: this operator is not implemented")

@@ -255,6 +255,8 @@ msa_tensor *prelu_values(msa_tensor *self, msa_tensor *weight) {
     if (self->dtype != weight->dtype)
         return msa_fail_null(MSA_RUNTIME_ERROR, "prelu: Type promoting not supported. Got %s and %s", msa_dtype_name((msa_dtype)self->dtype),
                              msa_dtype_name((msa_dtype)weight->dtype));
+    if (weight->ndim > 1)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = %d", (int)weight->ndim);
     if (weight->numel == 1) {
         msa_auto msa_tensor *one = msa_reshape(weight, (msa_ints){NULL, 0});
         return one ? msa_prelu_pointwise(self, one) : NULL;

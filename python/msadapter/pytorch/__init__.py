@@ -41,7 +41,7 @@ for _name in ("serialization", "nn", "optim", "utils"):
 if "serialization" in globals():
     load, save = serialization.load, serialization.save  # noqa: F821
 if "nn" in globals():
-    nn.Parameter.__torch_function__ = _C._disabled_torch_function_impl  # operators on parameters give tensors  # noqa: F821
+    nn._functional.operators.add_to_torch(globals())  # noqa: F821
 
 
 def cast_to_adapter_tensor(value):

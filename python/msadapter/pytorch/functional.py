@@ -4,7 +4,7 @@ from msadapter import _C
 
 _ops = _C._ops
 
-__all__ = ["broadcast_shapes", "is_complex", "is_floating_point", "is_nonzero", "is_storage", "is_tensor", "nonzero", "norm", "numel",
+__all__ = ["broadcast_shapes", "broadcast_tensors", "is_complex", "is_floating_point", "is_nonzero", "is_storage", "is_tensor", "nonzero", "norm", "numel",
            "split", "unique", "unique_consecutive", "where"]
 TENSOR_METHODS = ["norm", "split", "unique", "unique_consecutive", "nonzero"]
 
@@ -55,6 +55,13 @@ def broadcast_shapes(*shapes):
             merged[-i] = b if a == 1 else a
         result = merged
     return _C.Size(result)
+
+
+def broadcast_tensors(*tensors):
+    """Views of the tensors in the shape that they broadcast to. Raises RuntimeError when they do not."""
+    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    sizes = broadcast_shapes(*(tensor.shape for tensor in tensors))
+    return tuple(tensor.expand(sizes) for tensor in tensors)
 
 
 def split(tensor, split_size_or_sections, dim=0):

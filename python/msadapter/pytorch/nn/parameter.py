@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 
+from msadapter import _C
 from msadapter import pytorch as torch
 
 _Tensor = torch.Tensor
@@ -19,6 +20,8 @@ class Parameter(_Tensor):
 
     Raises TypeError when data is no tensor, RuntimeError when its dtype cannot require a gradient.
     """
+
+    __torch_function__ = _C._disabled_torch_function_impl  # operators on parameters give plain tensors
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
@@ -107,6 +110,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 class UninitializedBuffer(UninitializedTensorMixin, _Tensor):
     """A buffer whose shape is not known yet; `materialize` makes it a plain tensor."""
 
+    __torch_function__ = _C._disabled_torch_function_impl
     cls_to_become = _Tensor
 
     def __new__(cls, requires_grad=False, device=None, dtype=None):

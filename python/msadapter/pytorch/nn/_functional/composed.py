@@ -158,7 +158,8 @@ def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sp
         raise RuntimeError(f"offsets[-1] can not be greater than input's length ({indices.numel()}) but got offsets[-1] of {offsets[-1].item()}")
     starts = offsets[:-1] if include_last_offset else offsets
     n_bags = starts.numel()
-    bag_of = torch.searchsorted(starts, torch.arange(indices.numel()), right=True) - 1 if n_bags else indices.new_zeros(0)
+    begun = torch.zeros(indices.numel() + 1, dtype=torch.int64).index_add(0, starts, torch.ones_like(starts))
+    bag_of = begun[:-1].cumsum(0) - 1
     rows = torch.embedding(weight, indices, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, False)
     keep = torch.ones_like(indices) if padding_idx is None else (indices != padding_idx).long()
     sizes = torch.zeros(n_bags, dtype=torch.int64).index_add(0, bag_of, keep)

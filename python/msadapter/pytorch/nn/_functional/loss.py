@@ -186,7 +186,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
 def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
     """triplet_margin_loss with a distance function of the caller's."""
     if distance_function is None:
-        distance_function = torch.pairwise_distance
+        distance_function = torch.nn.functional.pairwise_distance
     to_positive, to_negative = distance_function(anchor, positive), distance_function(anchor, negative)
     if swap:
         to_negative = torch.min(to_negative, distance_function(positive, negative))

@@ -15,7 +15,25 @@ def find(name):
             raise NotImplementedError(f"{name}: this operator is not implemented")
 
         found.__name__ = found.__qualname__ = name
+        found.is_missing = True
     return found
+
+
+# Functions of torch itself that belong to nn.
+_TORCH_NAMES = """adaptive_avg_pool1d adaptive_max_pool1d affine_grid_generator avg_pool1d bilinear binary_cross_entropy_with_logits
+channel_shuffle constant_pad_nd conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss
+cosine_similarity ctc_loss embedding embedding_bag embedding_renorm_ grid_sampler hinge_embedding_loss kl_div log_softmax
+margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle pairwise_distance pdist
+pixel_shuffle pixel_unshuffle poisson_nll_loss rrelu rrelu_ softmax triplet_margin_loss""".split()
+
+
+def add_to_torch(namespace):
+    """Give the torch namespace what it has beside nn.functional: the operators that are there, under ATen's arguments."""
+    for name in _TORCH_NAMES:
+        if name not in namespace:
+            operator = find(name)
+            if not hasattr(operator, "is_missing"):
+                namespace[name] = operator
 
 
 _CODES = {"none": 0, "mean": 1, "sum": 2}

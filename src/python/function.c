@@ -37,13 +37,11 @@ static int context_clear(context *self) {
 }
 
 static void context_dealloc(context *self) {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (self->weak_references) PyObject_ClearWeakRefs((PyObject *)self);
     context_clear(self);
     PyMem_Free(self->edge_of);
-    type->tp_free((PyObject *)self);
-    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);
+    Py_TYPE(self)->tp_free((PyObject *)self); /* the classes below, whose dealloc calls this one, give the reference to the class back */
 }
 
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {

@@ -1,5 +1,6 @@
 """The tape from Python: leaves, accumulation, hooks, modes, custom functions, in-place writes."""
 import gc
+import sys
 import weakref
 
 import pytest
@@ -197,3 +198,20 @@ def test_long_chains_are_released_without_recursion():
     for _ in range(100_000):
         y = y + 1
     del y
+
+
+def test_the_class_of_contexts_survives_many_calls():
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    before = sys.getrefcount(Same._backward_cls)
+    for _ in range(20):
+        Same.apply(torch.ones(1, requires_grad=True)).sum().backward()
+    gc.collect()
+    assert sys.getrefcount(Same._backward_cls) == before

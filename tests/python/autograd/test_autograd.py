@@ -210,8 +210,13 @@ def test_the_class_of_contexts_survives_many_calls():
         def backward(ctx, gradient):
             return gradient
 
+    def use():
+        for _ in range(20):
+            Same.apply(torch.ones(1, requires_grad=True)).sum().backward()
+        gc.collect()
+
+    use()
     before = sys.getrefcount(Same._backward_cls)
-    for _ in range(20):
-        Same.apply(torch.ones(1, requires_grad=True)).sum().backward()
-    gc.collect()
-    assert sys.getrefcount(Same._backward_cls) == before
+    use()
+    after = sys.getrefcount(Same._backward_cls)
+    assert after == before

@@ -18,6 +18,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
 FILE_SECONDS = 300
 PART_SECONDS = 900
+SANITIZED = ("autograd", "binding", "io", "mindspore", "nn", "ops")  # folders of tests/python that run instrumented
 
 
 def environment(**more):
@@ -62,10 +63,10 @@ def run_c():
     return meson_tests("build", "--suite", "c")
 
 
-def pytest_file(path):
+def pytest_file(path, *options, **more):
     """One test file in a process of its own, as (passed, failed, skipped, report)."""
-    status, text = call([sys.executable, "-m", "pytest", "-q", "--no-header", "-rfE", "--tb=short", path], FILE_SECONDS,
-                        OMP_NUM_THREADS="2")
+    status, text = call([sys.executable, "-m", "pytest", "-q", "--no-header", "-rfE", "--tb=short", *options, path], FILE_SECONDS,
+                        OMP_NUM_THREADS="2", **more)
     last = text.strip().splitlines()[-1] if text.strip() else ""
     passed, skipped = count(last, "passed"), count(last, "skipped")
     failed = count(last, "failed") + count(last, "errors?")
@@ -74,28 +75,48 @@ def pytest_file(path):
     return passed, failed, skipped, f"  {path.relative_to(TOP)}\n{tail(text)}" if failed else ""
 
 
-def run_python():
-    files = sorted((TOP / "tests" / "python").rglob("test_*.py"))
+def pytest_files(files, *options, **more):
+    """(passed, failed, report) of several files, two or more at a time."""
     with concurrent.futures.ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
-        results = list(pool.map(pytest_file, files))
+        results = list(pool.map(lambda path: pytest_file(path, *options, **more), files))
     skipped = sum(r[2] for r in results)
     if skipped:
         print(f"python: {skipped} skipped (what they need is not on this machine)")
     return sum(r[0] for r in results), sum(r[1] for r in results), "\n".join(r[3] for r in results if r[3])
 
 
+def test_files():
+    return sorted((TOP / "tests" / "python").rglob("test_*.py"))
+
+
+def run_python():
+    return pytest_files(test_files())
+
+
 def run_sanitizers():
-    """The C units and the fuzz targets under the address and undefined-behaviour sanitizers."""
+    """C units, fuzz targets and the Python tests of the extension under the address and undefined-behaviour sanitizers."""
+    site = TOP / "build-asan" / "root" / "site"
     if not (TOP / "build-asan" / "build.ninja").exists():
-        status, text = call(["meson", "setup", "build-asan", "-Db_sanitize=address,undefined",
-                             "-Dbuildtype=debugoptimized", "-Doptimization=1"], **compiler())
+        status, text = call(["meson", "setup", "build-asan", "--prefix", TOP / "build-asan" / "root", f"-Dpython.purelibdir={site}",
+                             f"-Dpython.platlibdir={site}", "-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized",
+                             "-Doptimization=1"], **compiler())
         if status:
             return 0, 1, tail(text)
-    status, text = call(["ninja", "-C", "build-asan", "meson-test-prereq"])
-    if status:
-        return 0, 1, tail(text)
-    return meson_tests("build-asan", ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
-                       UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1", OMP_NUM_THREADS="2")
+    for command in (["ninja", "-C", "build-asan", "all", "meson-test-prereq"], ["meson", "install", "-C", "build-asan", "--no-rebuild", "--quiet"]):
+        status, text = call(command)
+        if status:
+            return 0, 1, tail(text)
+    options = {"UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1", "OMP_NUM_THREADS": "2"}
+    results = [meson_tests("build-asan", ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1", **options)]
+    # The interpreter itself is not instrumented, so the runtime is loaded first, and what it keeps until its end is no leak.
+    runtimes = [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip()
+                for name in ("libasan.so", "libubsan.so")]
+    if all(os.path.isabs(path) for path in runtimes):
+        del options["OMP_NUM_THREADS"]
+        files = [path for path in test_files() if path.relative_to(TOP / "tests" / "python").parts[0] in SANITIZED]
+        results.append(pytest_files(files, "-s", LD_PRELOAD=" ".join(runtimes), PYTHONPATH=str(site), PYTHONMALLOC="malloc",
+                                    ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1", **options))
+    return sum(r[0] for r in results), sum(r[1] for r in results), "\n".join(r[2] for r in results if r[2])
 
 
 def compiler():

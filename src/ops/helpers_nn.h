@@ -14,6 +14,9 @@ int convolution_second_gradients(msa_tensor *gg_input, msa_tensor *gg_weight, ms
                                  msa_tensor *input, msa_tensor *weight, msa_ints stride, msa_ints padding, msa_ints dilation,
                                  bool transposed, msa_ints output_padding, int64_t groups, msa_ints needs, msa_tensor **results);
 
+/* vision.c */
+msa_tensor *constant_pad_gradient(msa_tensor *grad, msa_ints pad);
+
 /* pooling.c: grad added at flat positions of the last `spatial` dimensions of a tensor of zeros; sizes behind N and C. */
 msa_tensor *pooled_scatter(msa_tensor *grad, msa_tensor *indices, msa_ints sizes, int64_t spatial);
 msa_ints spatial_sizes(msa_ints sizes);

@@ -159,6 +159,28 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu"):
     return normal_(tensor, 0, calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode)))
 
 
+def _orthonormal_columns(matrix):
+    """Q of matrix = Q R where R's diagonal is positive, by reflections (Householder 1958); as many rows as columns, or more."""
+    rows, columns = matrix.shape
+    rest, reflections, signs = matrix.clone(), [], []
+    for k in range(columns):
+        v = rest[k:, k].clone()
+        length = v.norm()
+        sign = -1.0 if v[0].item() >= 0 else 1.0
+        signs.append(sign)
+        v[0] -= sign * length
+        norm = v.norm()
+        if norm.item() > 0:
+            v /= norm
+        rest[k:, k:] -= 2 * torch.outer(v, torch.mv(rest[k:, k:].t(), v))
+        reflections.append(v)
+    q = torch.eye(rows, columns, dtype=matrix.dtype)
+    for k in range(columns - 1, -1, -1):
+        v = reflections[k]
+        q[k:] -= 2 * torch.outer(v, torch.mv(q[k:].t(), v))
+    return q * torch.tensor(signs, dtype=matrix.dtype)
+
+
 def orthogonal_(tensor, gain=1):
     """Orthogonal rows or columns times gain (Saxe et al. 2013); dimensions after the first count as one."""
     if tensor.dim() < 2:
@@ -170,8 +192,7 @@ def orthogonal_(tensor, gain=1):
     flattened = tensor.new_empty(rows, columns).normal_(0, 1)
     if rows < columns:
         flattened.t_()
-    q, r = torch.linalg.qr(flattened)
-    q *= torch.diag(r, 0).sign()
+    q = _orthonormal_columns(flattened.double()).to(tensor.dtype)
     if rows < columns:
         q.t_()
     with torch.no_grad():

@@ -7,9 +7,9 @@ def find(name):
     """The operator `name`: the extension's, else the composed one; where there is none, a function that raises NotImplementedError."""
     found = getattr(_C._nn, name, None) or getattr(_C._ops, name, None)
     if found is None:
-        from msadapter.pytorch.nn._functional import composed, composed_vision
+        from msadapter.pytorch.nn._functional import composed, composed_sequence, composed_vision
 
-        found = getattr(composed, name, None) or getattr(composed_vision, name, None)
+        found = getattr(composed, name, None) or getattr(composed_vision, name, None) or getattr(composed_sequence, name, None)
     if found is None:
         def found(*args, **kwargs):
             raise NotImplementedError(f"{name}: this operator is not implemented")

@@ -1,5 +1,7 @@
 """The CTC loss and fractional pooling, made of other operators; found as those of composed.py are."""
 
+import math
+
 from msadapter import pytorch as torch
 
 __all__ = ["ctc_loss", "fractional_max_pool2d", "fractional_max_pool3d"]
@@ -129,9 +131,8 @@ def _fractional(name, n, input, kernel_size, output_size, random_samples):
         shape[2 + d], shape[2 + n + d] = output_size[d], kernel_size[d]
         places = places.view(shape)
         index = places if index is None else index * sizes[d] + places
-    windows = index.reshape(batch.size(0), batch.size(1), *output_size, -1)
-    flat = batch.reshape(batch.size(0), batch.size(1), -1)
-    values = flat.gather(2, windows.reshape(batch.size(0), batch.size(1), -1)).view(windows.shape)
+    windows = index.reshape(batch.size(0), batch.size(1), *output_size, math.prod(kernel_size))
+    values = batch.flatten(2).gather(2, windows.flatten(2)).view(windows.shape)
     best, where = values.max(-1)
     indices = windows.gather(-1, where.unsqueeze(-1)).squeeze(-1)
     return (best.squeeze(0), indices.squeeze(0)) if single else (best, indices)

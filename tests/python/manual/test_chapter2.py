@@ -91,7 +91,7 @@ def train(make_step, root, epochs):
 
 
 def test_both_forms_learn_and_show_the_same_losses(cifar_root):
-    net, functional = train(functional_step, cifar_root, 4)
+    net, functional = train(functional_step, cifar_root, 12)
     assert accuracy(net, cifar_root) > 0.9
     _, backward = train(backward_step, cifar_root, 1)
     assert backward == pytest.approx(functional[:len(backward)], rel=1e-5)

@@ -69,6 +69,7 @@ int batch_norm_gradients(msa_tensor *grad, msa_tensor *input, msa_tensor *weight
 msa_tensor *batch_norm_values(msa_tensor *input, msa_tensor *weight, msa_tensor *bias, msa_tensor *running_mean, msa_tensor *running_var,
                               bool training, double momentum, double eps, bool cudnn_enabled) {
     msa_tensor *three[3] = {NULL};
+    if (input->numel == 0 && input->ndim < 2) return msa_clone(input, -1); /* nothing to normalise, no channels to check */
     if (msa_batch_norm_normalized(input, weight, bias, running_mean, running_var, training, momentum, eps, three) != 0) return NULL;
     msa_tensor_release(three[1]);
     msa_tensor_release(three[2]);

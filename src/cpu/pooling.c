@@ -95,6 +95,18 @@ static void split_position(const msa_pool *p, int64_t at, int64_t *out) {
     out[0] = at / p->out[2] / p->out[1];
 }
 
+/* A dilated window can step over the whole input. */
+static int check_windows(const msa_pool *p) {
+    for (int d = 0; d < 3; d++)
+        for (int64_t o = 0; o < p->out[d]; o++) {
+            const int64_t at[3] = {d == 0 ? o : 0, d == 1 ? o : 0, d == 2 ? o : 0};
+            window w;
+            place_window(p, at, &w);
+            if (w.low[d] >= w.high[d]) return msa_fail(MSA_RUNTIME_ERROR, "max_pool: a window lies outside the input");
+        }
+    return 0;
+}
+
 /* Kernel positions inside the input, in order. */
 static int inside(const msa_pool *p, const window *w, int32_t *positions) {
     int n = 0;
@@ -106,36 +118,45 @@ static int inside(const msa_pool *p, const window *w, int32_t *positions) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------ */
 
-enum { LANES = 16 };
+typedef int32_t v8i __attribute__((vector_size(32)));
+typedef int64_t v4l __attribute__((vector_size(32)));
+typedef uint8_t v8b __attribute__((vector_size(8)));
+typedef uint8_t v4b __attribute__((vector_size(4)));
+typedef int32_t v4i __attribute__((vector_size(16)));
 
-/* Channels last: one output position, all channels. */
-#define LAST(NAME, T, P, LOWEST) \
+/* Channels last: one output position, all channels. Vectors by hand: the compiler does not keep the two running rows in
+ * registers otherwise. V holds LANES of T, M integers as wide. */
+#define LAST(NAME, T, P, LOWEST, V, M, LANES, B) \
     MSA_VECTOR static void NAME##_last(int64_t c, int n, const T *image, const int64_t *at, const int32_t *positions, T *best, P *place) { \
-        for (int64_t i = 0; i < c; i += LANES) { \
-            T top[LANES]; \
-            int32_t from[LANES]; \
-            const int64_t lanes = c - i < LANES ? c - i : LANES; \
-            for (int j = 0; j < LANES; j++) top[j] = LOWEST, from[j] = positions[0]; \
-            for (int k = 0; k < n; k++) { \
-                const T *row = image + at[k] + i; \
-                const int32_t position = positions[k]; \
-                if (lanes == LANES) { \
-                    for (int j = 0; j < LANES; j++) { \
-                        const bool take = (row[j] > top[j]) | (row[j] != row[j]); \
-                        top[j] = take ? row[j] : top[j]; \
-                        from[j] = take ? position : from[j]; \
-                    } \
-                } else \
-                    for (int64_t j = 0; j < lanes; j++) { \
-                        const bool take = (row[j] > top[j]) | (row[j] != row[j]); \
-                        top[j] = take ? row[j] : top[j]; \
-                        from[j] = take ? position : from[j]; \
-                    } \
+        int64_t i = 0; \
+        for (; i + LANES <= c; i += LANES) { \
+            V top; \
+            M from; \
+            memcpy(&top, image + at[0] + i, sizeof top); \
+            for (int j = 0; j < LANES; j++) from[j] = positions[0]; \
+            for (int k = 1; k < n; k++) { \
+                V row; \
+                memcpy(&row, image + at[k] + i, sizeof row); \
+                const M take = (M)(row > top) | (M)(row != row), position = (M){0} + positions[k]; \
+                top = (V)(((M)row & take) | ((M)top & ~take)); \
+                from = (position & take) | (from & ~take); \
             } \
-            for (int64_t j = 0; j < lanes; j++) { \
-                best[i + j] = top[j]; \
-                place[i + j] = (P)from[j]; \
+            const B places = __builtin_convertvector(from, B); \
+            memcpy(best + i, &top, sizeof top); \
+            memcpy(place + i, &places, sizeof places); \
+        } \
+        for (; i < c; i++) { \
+            T top = image[at[0] + i]; \
+            int32_t from = positions[0]; \
+            for (int k = 1; k < n; k++) { \
+                const T v = image[at[k] + i]; \
+                if (v > top || v != v) { \
+                    top = v; \
+                    from = positions[k]; \
+                } \
             } \
+            best[i] = top; \
+            place[i] = (P)from; \
         } \
     } \
     MSA_VECTOR static void NAME##_last_back(int64_t c, int n, T *image, const int64_t *at, const int32_t *positions, const T *grad, \
@@ -244,12 +265,12 @@ enum { LANES = 16 };
                 } \
             } \
     }
-LAST(f32_u8, float, uint8_t, -INFINITY)
-LAST(f64_u8, double, uint8_t, -INFINITY)
-LAST(i64_u8, int64_t, uint8_t, INT64_MIN)
-LAST(f32_i32, float, int32_t, -INFINITY)
-LAST(f64_i32, double, int32_t, -INFINITY)
-LAST(i64_i32, int64_t, int32_t, INT64_MIN)
+LAST(f32_u8, float, uint8_t, -INFINITY, msa_v8f, v8i, 8, v8b)
+LAST(f64_u8, double, uint8_t, -INFINITY, msa_v4d, v4l, 4, v4b)
+LAST(i64_u8, int64_t, uint8_t, INT64_MIN, v4l, v4l, 4, v4b)
+LAST(f32_i32, float, int32_t, -INFINITY, msa_v8f, v8i, 8, v8i)
+LAST(f64_i32, double, int32_t, -INFINITY, msa_v4d, v4l, 4, v4i)
+LAST(i64_i32, int64_t, int32_t, INT64_MIN, v4l, v4l, 4, v4i)
 
 #define DISPATCH(STEP, TYPE, BYTES, ...) \
     do { \
@@ -310,7 +331,7 @@ int max_pool_windows_cpu(msa_tensor *self, msa_ints kernel_size, msa_ints stride
     msa_dtype type = MSA_NO_DTYPE;
     const char *const name = kernel_size.n == 3 ? "max_pool3d" : kernel_size.n == 2 ? "max_pool2d" : "max_pool1d";
     if (msa_pool_plan(name, msa_sizes(self), kernel_size, stride, padding, dilation, ceil_mode, &p) != 0 ||
-        computing_type(name, (msa_dtype)self->dtype, &type) != 0)
+        computing_type(name, (msa_dtype)self->dtype, &type) != 0 || check_windows(&p) != 0)
         return -1;
     msa_auto_free int64_t *offsets = offsets_of(&p);
     if (!offsets) return -1;
@@ -335,9 +356,10 @@ int max_pool_windows_cpu(msa_tensor *self, msa_ints kernel_size, msa_ints stride
 static int plan_back(msa_ints sizes, const msa_tensor *places, msa_ints kernel_size, msa_ints stride, msa_ints padding, msa_ints dilation,
                      msa_pool *p) {
     if (msa_pool_plan("max_pool_backward", sizes, kernel_size, stride, padding, dilation, false, p) != 0) return -1;
+    if (places->dtype != MSA_UINT8 && places->dtype != MSA_INT32) return msa_fail(MSA_RUNTIME_ERROR, "max_pool_backward: places of another type");
     if (places->ndim != sizes.n || places->sizes[0] != p->n || places->sizes[1] != p->c) return msa_fail(MSA_RUNTIME_ERROR, "max_pool_backward: places of another size");
     for (int i = 0; i < p->spatial; i++) p->out[3 - p->spatial + i] = places->sizes[2 + i]; /* ceil_mode may have added one */
-    return 0;
+    return check_windows(p);
 }
 
 msa_tensor *max_pool_windows_backward_cpu(msa_tensor *grad, msa_tensor *places, msa_ints sizes, msa_ints kernel_size, msa_ints stride,

@@ -10,6 +10,14 @@ enum { TILE = 32 };
 /* to is (columns, rows), from is (rows, columns). */
 #define TRANSPOSE(T, NAME) \
     static void NAME(T *restrict to, const T *restrict from, int64_t rows, int64_t columns) { \
+        if (rows == 3) { /* colour images, into channels last */ \
+            for (int64_t j = 0; j < columns; j++) { \
+                to[3 * j] = from[j]; \
+                to[3 * j + 1] = from[columns + j]; \
+                to[3 * j + 2] = from[2 * columns + j]; \
+            } \
+            return; \
+        } \
         for (int64_t i0 = 0; i0 < rows; i0 += TILE) \
             for (int64_t j0 = 0; j0 < columns; j0 += TILE) { \
                 int64_t i1 = i0 + TILE < rows ? i0 + TILE : rows, j1 = j0 + TILE < columns ? j0 + TILE : columns; \

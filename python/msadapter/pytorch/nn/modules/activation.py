@@ -11,6 +11,8 @@ __all__ = ["CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish
            "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus",
            "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"]
 
+MultiheadAttention.__module__ = __name__  # the name that pickles of torch's modules know it by
+
 
 class Threshold(Module):
     """input where it is above threshold, value elsewhere."""

@@ -1,7 +1,5 @@
 """Transformer (Vaswani et al. 2017): layers, stacks and the whole."""
 
-import copy
-
 from msadapter import pytorch as torch
 from msadapter.pytorch.nn import functional as F
 from msadapter.pytorch.nn.init import xavier_uniform_
@@ -16,6 +14,8 @@ __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Tran
 
 
 def _get_clones(module, n):
+    import copy
+
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 

@@ -1,21 +1,22 @@
 """Batch normalisation folded into the convolution or linear map before it, for evaluation."""
 
-import copy
-
 from msadapter import pytorch as torch
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
 
-def _check_eval(module, bn):
+def _copied(module, bn):
+    """A copy of module, which is to take bn in. Raises AssertionError unless both are in evaluation mode."""
+    import copy
+
     if module.training or bn.training:
         raise AssertionError("Fusion only for eval!")
+    return copy.deepcopy(module)
 
 
 def fuse_conv_bn_eval(conv, bn, transpose=False):
     """A copy of conv that computes bn(conv(x)); both in evaluation mode."""
-    _check_eval(conv, bn)
-    fused = copy.deepcopy(conv)
+    fused = _copied(conv, bn)
     fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias,
                                                     transpose)
     return fused
@@ -36,8 +37,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
 
 def fuse_linear_bn_eval(linear, bn):
     """A copy of linear that computes bn(linear(x)); both in evaluation mode."""
-    _check_eval(linear, bn)
-    fused = copy.deepcopy(linear)
+    fused = _copied(linear, bn)
     fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
     return fused
 

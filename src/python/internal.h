@@ -54,6 +54,7 @@ int msa_python_add_autograd(PyObject *module);   /* backward, grad, Function, ho
 int msa_python_add_module_base(PyObject *module);
 int msa_python_add_serialization(PyObject *module);
 int msa_python_add_optim(PyObject *module);
+int msa_python_add_text(PyObject *module); /* set_printoptions */
 int msa_python_add_vision(PyObject *module);
 
 /* Tensor protocols kept in files of their own. */

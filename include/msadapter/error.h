@@ -22,6 +22,8 @@ typedef enum {
     MSA_OS_ERROR,
     MSA_LINALG_ERROR,
     MSA_FOREIGN_ERROR, /* the caller's language (Python) already holds the exception */
+    MSA_PICKLE_ERROR,  /* a pickle that is damaged or names what it may not: pickle.UnpicklingError */
+    MSA_EOF_ERROR,
 } msa_error_kind;
 
 /* Set the error; the message is formatted as by printf. Always returns -1. */

@@ -13,11 +13,18 @@ PyObject *msa_python_raise(void) {
         [MSA_VALUE_ERROR] = PyExc_ValueError, [MSA_INDEX_ERROR] = PyExc_IndexError,
         [MSA_NOT_IMPLEMENTED] = PyExc_NotImplementedError, [MSA_MEMORY_ERROR] = PyExc_MemoryError, [MSA_OS_ERROR] = PyExc_OSError,
         [MSA_LINALG_ERROR] = linalg_error, [MSA_FOREIGN_ERROR] = PyExc_RuntimeError,
+        [MSA_PICKLE_ERROR] = NULL, [MSA_EOF_ERROR] = PyExc_EOFError,
     };
     msa_error_kind kind = msa_error_get();
     if (kind != MSA_FOREIGN_ERROR || !PyErr_Occurred()) {
         const char *message = msa_error_message();
-        PyErr_SetString(exceptions[kind], message[0] ? message : "a call failed without saying why");
+        PyObject *pickle = kind == MSA_PICKLE_ERROR ? PyImport_ImportModule("_pickle") : NULL;
+        PyObject *unpickling_error = pickle ? PyObject_GetAttrString(pickle, "UnpicklingError") : NULL;
+        PyErr_Clear();
+        PyObject *exception = unpickling_error ? unpickling_error : exceptions[kind] ? exceptions[kind] : PyExc_RuntimeError;
+        PyErr_SetString(exception, message[0] ? message : "a call failed without saying why");
+        Py_XDECREF(unpickling_error);
+        Py_XDECREF(pickle);
     }
     msa_error_clear();
     return NULL;

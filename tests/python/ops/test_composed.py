@@ -1,0 +1,37 @@
+"""Functions made of other operators."""
+
+import pytest
+
+import msadapter.pytorch as torch
+
+
+def test_einsum_sums_what_the_output_does_not_name():
+    a, b = torch.arange(6.0).reshape(2, 3).requires_grad_(), torch.arange(6.0).reshape(3, 2)
+    product = torch.einsum("ij,jk->ik", a, b)
+    assert product.tolist() == a.matmul(b).tolist()
+    product.sum().backward()
+    assert a.grad.tolist() == [[1, 5, 9], [1, 5, 9]]
+    assert torch.einsum("ii", torch.eye(3)).item() == 3
+    with pytest.raises(RuntimeError, match="subscripts"):
+        torch.einsum("ijk", a)
+
+
+def test_vectors_stack_as_rows_and_columns():
+    v = torch.tensor([1, 2])
+    assert torch.hstack([v, v]).tolist() == [1, 2, 1, 2]
+    assert torch.vstack([v, v]).tolist() == [[1, 2], [1, 2]]
+    assert torch.column_stack([v, v]).tolist() == [[1, 1], [2, 2]]
+
+
+def test_grids_follow_their_indexing():
+    a, b = torch.tensor([1, 2, 3]), torch.tensor([4, 5])
+    assert [g.shape for g in torch.meshgrid(a, b, indexing="ij")] == [(3, 2), (3, 2)]
+    assert torch.meshgrid(a, b, indexing="xy")[0].tolist() == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_uneven_parts_come_first_when_a_tensor_is_split():
+    assert [t.tolist() for t in torch.arange(5).tensor_split(2)] == [[0, 1, 2], [3, 4]]
+
+
+def test_quantiles_lie_between_neighbours():
+    assert torch.quantile(torch.tensor([3.0, 1.0, 2.0, 4.0]), 0.5).item() == 2.5

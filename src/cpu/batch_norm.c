@@ -290,8 +290,9 @@ int batch_norm_cpu(msa_tensor *input, msa_tensor *weight, msa_tensor *bias, msa_
             if (type == MSA_FLOAT64) ((double *)mean->storage->data)[i] = m[i].mean, ((double *)invstd->storage->data)[i] = root;
             else ((float *)mean->storage->data)[i] = (float)m[i].mean, ((float *)invstd->storage->data)[i] = (float)root;
         }
-        if (!status && running_mean) status = update_running(running_mean, fresh, momentum);
-        if (!status && running_var) status = update_running(running_var, fresh + c, momentum);
+        const bool seen = input->numel > 0; /* an empty batch teaches nothing */
+        if (!status && seen && running_mean) status = update_running(running_mean, fresh, momentum);
+        if (!status && seen && running_var) status = update_running(running_var, fresh + c, momentum);
     } else {
         status = msa_copy_values(mean, running_mean) != 0 || msa_copy_values(invstd, running_var) != 0 ? -1 : 0;
         for (int64_t i = 0; i < c && !status; i++)

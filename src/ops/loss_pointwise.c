@@ -243,7 +243,7 @@ msa_tensor *multi_margin_loss_values(msa_tensor *self, msa_tensor *target, msa_s
         share = msa_tensor_retain(others);
     }
     msa_auto msa_tensor *sum = msa_sum_dim_IntList(share, MSA_INTS(1), false, MSA_NO_DTYPE), *loss = times(sum, 1.0 / (double)classes);
-    msa_auto msa_tensor *shaped = self->ndim == 2 ? msa_tensor_retain(loss) : msa_reshape(loss, (msa_ints){NULL, 0});
+    msa_auto msa_tensor *shaped = self->ndim == 2 ? msa_tensor_retain(loss) : msa_reshape(loss, msa_sizes(target));
     return reduced(shaped, reduction);
 }
 

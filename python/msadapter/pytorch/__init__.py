@@ -21,14 +21,15 @@ from msadapter.pytorch._tensor import Tensor  # noqa: E402
 
 _C.set_tensor_class(Tensor)
 
-from msadapter.pytorch import _composed, functional  # noqa: E402
+from msadapter.pytorch import _composed, _composed_more, functional  # noqa: E402
 
 globals().update({_name: getattr(functional, _name) for _name in functional.__all__})
-for _name in _composed.__all__:
-    globals().setdefault(_name, getattr(_composed, _name))
-for _name in _composed.TENSOR_METHODS:
-    if not hasattr(Tensor, _name):
-        setattr(Tensor, _name, getattr(_composed, _name))
+for _module in (_composed, _composed_more):
+    for _name in _module.__all__:
+        globals().setdefault(_name, getattr(_module, _name))
+    for _name in _module.TENSOR_METHODS:
+        if not hasattr(Tensor, _name):
+            setattr(Tensor, _name, getattr(_module, _name))
 for _name in functional.TENSOR_METHODS:
     if _name not in vars(Tensor):
         setattr(Tensor, _name, getattr(functional, _name))

@@ -35,3 +35,16 @@ def test_uneven_parts_come_first_when_a_tensor_is_split():
 
 def test_quantiles_lie_between_neighbours():
     assert torch.quantile(torch.tensor([3.0, 1.0, 2.0, 4.0]), 0.5).item() == 2.5
+
+
+def test_windows_repeat_unless_they_are_symmetric():
+    assert torch.hann_window(4).tolist() == pytest.approx([0, 0.5, 1, 0.5])
+    assert torch.hann_window(3, periodic=False).tolist() == pytest.approx([0, 1, 0])
+
+
+def test_masked_scatter_fills_in_order_with_gradients():
+    source = torch.tensor([5.0, 6.0, 7.0], requires_grad=True)
+    result = torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), source)
+    assert result.tolist() == [5, 0, 6]
+    result.sum().backward()
+    assert source.grad.tolist() == [1, 1, 0]

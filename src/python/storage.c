@@ -30,6 +30,19 @@ static PyObject *storage_object(PyTypeObject *type, msa_storage *owned, msa_dtyp
 
 static PyObject *typed(msa_storage *owned, msa_dtype dtype) { return storage_object(&msa_python_storage_type, owned, dtype); }
 
+PyObject *msa_python_new_storage(msa_storage *owned, msa_dtype dtype) {
+    return storage_object(dtype == MSA_NO_DTYPE ? &untyped_type : &msa_python_storage_type, owned, dtype);
+}
+
+msa_storage *msa_python_storage_of(PyObject *object, msa_dtype *dtype) {
+    if (PyObject_TypeCheck(object, &msa_python_storage_type) || PyObject_TypeCheck(object, &untyped_type)) {
+        *dtype = of(object)->dtype;
+        return of(object)->storage;
+    }
+    PyErr_Format(PyExc_TypeError, "expected a storage, got %.200s", Py_TYPE(object)->tp_name);
+    return NULL;
+}
+
 static void storage_dealloc(PyObject *self) {
     msa_storage_release(of(self)->storage);
     Py_TYPE(self)->tp_free(self);

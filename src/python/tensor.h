@@ -44,5 +44,7 @@ int msa_python_add_copies(PyObject *module);
 /* Storage objects. */
 extern PyTypeObject msa_python_storage_type;
 msa_tensor *msa_python_storage_values(PyObject *storage); /* a 1-D tensor over its elements, owned */
+PyObject *msa_python_new_storage(msa_storage *owned, msa_dtype dtype); /* MSA_NO_DTYPE: untyped */
+msa_storage *msa_python_storage_of(PyObject *object, msa_dtype *dtype); /* borrowed; NULL with TypeError */
 
 #endif

@@ -1,443 +1,467 @@
-"""save and load: PyTorch's checkpoint files, both ways.
+"""torch.save and torch.load: checkpoints in PyTorch's own file formats.
 
-The zip format holds a pickle in which each storage is a persistent id, and the storages' bytes beside it; the older format is a row of
-pickles with the bytes behind. Loading goes through an unpickler that knows a fixed list of constructors and runs nothing else,
-unless the caller says weights_only=False.
+Tensors in containers and plain values go through the library, which runs nothing from a file. Whole modules and other
+objects of classes go through Python's pickle; loading them needs weights_only=False.
 """
 
-import io
 import os
-import pickle
 import sys
-from collections import OrderedDict
 
+from msadapter import _C
 
-from msadapter import pytorch as torch
-
+DEFAULT_PROTOCOL = 2
 _MAGIC = 0x1950A86A20F9469CFC6C
-_PROTOCOL = 1001
-_STORAGES = {
-    "FloatStorage": torch.float32, "DoubleStorage": torch.float64, "HalfStorage": torch.float16, "BFloat16Storage": torch.bfloat16,
-    "LongStorage": torch.int64, "IntStorage": torch.int32, "ShortStorage": torch.int16, "CharStorage": torch.int8, "ByteStorage": torch.uint8,
-    "BoolStorage": torch.bool, "ComplexFloatStorage": torch.complex64, "ComplexDoubleStorage": torch.complex128,
-}
-_STORAGE_OF = {dtype: name for name, dtype in _STORAGES.items()}
-_OURS, _THEIRS = "msadapter.pytorch", "torch"
+_PROTOCOL_VERSION = 1001
+
+_STORAGE_TYPES = {
+    "BoolStorage": "bool", "ByteStorage": "uint8", "CharStorage": "int8", "ShortStorage": "int16", "IntStorage": "int32",
+    "LongStorage": "int64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16", "FloatStorage": "float32",
+    "DoubleStorage": "float64", "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
+    "UntypedStorage": "uint8", "_UntypedStorage": "uint8"}
 
 
-class _StorageType:
-    """Stands for torch.FloatStorage and its kin inside a pickle."""
+def _parameter_class():
+    from msadapter.pytorch.nn.parameter import Parameter
 
-    def __init__(self, name):
-        self.name, self.dtype = name, _STORAGES[name]
-
-
-class _Bytes:
-    """A storage that has been read: a flat tensor of its elements' type."""
-
-    def __init__(self, flat):
-        self.flat = flat
+    return Parameter
 
 
-# Reading.
+def _is_path(f):
+    return isinstance(f, (str, os.PathLike))
 
 
-def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad=False, backward_hooks=None, metadata=None):
-    flat = storage.flat
-    size, stride = tuple(size), tuple(stride)
-    if len(size) != len(stride) or any(not isinstance(n, int) or n < 0 for n in (*size, *stride, storage_offset)):
-        raise RuntimeError("load: a tensor's geometry in the file is damaged")
-    t = flat.as_strided(size, stride, storage_offset)
-    t = t.detach()
-    return t.requires_grad_(True) if requires_grad else t
+def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL, _use_new_zipfile_serialization=True):
+    """Write an object to a path or to a file object that is open for binary writing.
+
+    At a path the file appears whole or not at all. Tensors that share memory are stored once. Raises RuntimeError where the
+    folder does not exist, NotImplementedError for a pickle_module other than pickle.
+    """
+    if pickle_module is not None and getattr(pickle_module, "__name__", None) not in ("pickle", "_pickle"):
+        raise NotImplementedError("save(): pickle_module other than Python's pickle is not implemented")
+    target = os.fspath(f) if _is_path(f) else getattr(f, "write", None)
+    if target is None:
+        raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, got {type(f).__name__}")
+    zipped = bool(_use_new_zipfile_serialization)
+    if pickle_protocol == DEFAULT_PROTOCOL and _C._pth_save(obj, target, _parameter_class(), zipped):
+        return
+    pickled, storages = _pickle_object(obj, pickle_protocol, zipped)
+    _C._pth_save_pickle(pickled, storages, target, zipped)
 
 
-def _rebuild_tensor(storage, storage_offset, size, stride):
-    return _rebuild_tensor_v2(storage, storage_offset, size, stride)
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+    """Read what save() wrote, from a path or a file object that is open for binary reading.
+
+    Without weights_only=False no code from the file is run: tensors, containers and plain values are loaded, and
+    pickle.UnpicklingError names what else the file asks for. map_location: a device, a dictionary of devices, or a function of
+    a storage and its location. mmap=True leaves tensors in the file until they are touched; the file must then stay as it is.
+    Raises RuntimeError, EOFError or pickle.UnpicklingError for damaged files.
+    """
+    custom_pickle = pickle_module is not None and getattr(pickle_module, "__name__", None) not in ("pickle", "_pickle")
+    if custom_pickle and weights_only:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    if map_location is not None and not isinstance(map_location, (str, _C.device, dict, int)) and not callable(map_location):
+        raise TypeError(f"map_location must be a string, torch.device, dict or callable, not {type(map_location).__name__}")
+    if isinstance(map_location, (str, _C.device, int)):
+        _check_location(map_location)  # before anything is read
+    if mmap and not _is_path(f):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    trusted = weights_only is not None and not weights_only
+    encoding = pickle_load_args.get("encoding", "utf-8")
+    simple = {"utf-8": "utf-8", "ascii": "utf-8", "latin1": "latin1", "latin-1": "latin1", "bytes": "bytes"}.get(encoding)
+    odd = custom_pickle or simple is None or set(pickle_load_args) - {"encoding"}
+    if odd and not trusted:
+        if set(pickle_load_args) - {"encoding", "errors", "fix_imports", "buffers"}:
+            raise TypeError(f"load() got an unexpected keyword argument {sorted(pickle_load_args)[0]!r}")
+        raise NotImplementedError("load(): pickle_module and arguments of pickle need weights_only=False")
+    if _is_path(f):
+        with open(f, "rb") as file:
+            if odd:
+                return _load_trusted(file.read(), map_location, pickle_module, pickle_load_args)[0]
+            try:
+                return _load_safely(file.fileno(), map_location, simple, bool(mmap))[0]
+            except Exception as error:
+                if not trusted or not _is_unpickling_error(error):
+                    raise
+            if mmap:
+                raise NotImplementedError("load(): mmap=True with objects other than tensors, containers and plain values")
+            file.seek(0)
+            return _load_trusted(file.read(), map_location, pickle_module, pickle_load_args)[0]
+    if not hasattr(f, "read"):
+        raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'read' attribute, got {type(f).__name__}")
+    start = f.tell() if hasattr(f, "seek") and hasattr(f, "tell") else None
+    data = f.read()
+    if odd:
+        result, used = _load_trusted(data, map_location, pickle_module, pickle_load_args)
+    else:
+        try:
+            result, used = _load_safely(data, map_location, simple, False)
+        except Exception as error:
+            if not trusted or not _is_unpickling_error(error):
+                raise
+            result, used = _load_trusted(data, map_location, pickle_module, pickle_load_args)
+    if start is not None and used < len(data):
+        f.seek(start + used)  # what follows belongs to the next load()
+    return result
 
 
-def _rebuild_parameter(data, requires_grad, backward_hooks=None):
-    return torch.nn.Parameter(data, requires_grad)
+def _is_unpickling_error(error):
+    import pickle
+
+    return isinstance(error, pickle.UnpicklingError)
+
+
+# Devices.
+
+
+def _check_location(location):
+    """Raises, or warns, as every use of that device does."""
+    if location != "cpu":
+        _C._ops.empty(0, device=location)
+
+
+def _restored_location(map_location, location):
+    """The location that dictionaries and single devices give for one."""
+    if isinstance(map_location, dict):
+        return map_location.get(location, location)
+    if isinstance(map_location, (str, _C.device, int)):
+        return map_location
+    return location
+
+
+def _locator(map_location):
+    """What the library calls with every storage, for a function as map_location."""
+    if map_location is None or isinstance(map_location, (str, _C.device, dict, int)):
+        return None
+
+    def locate(storage, location):
+        result = map_location(storage, location)
+        if result is None:
+            _check_location(location)
+        return result
+
+    return locate
+
+
+def _load_safely(source, map_location, encoding, mmap):
+    locate = _locator(map_location)
+    result, locations, used = _C._pth_load(source, _parameter_class(), mmap, encoding, locate)
+    if locate is None:
+        for location in locations:
+            _check_location(_restored_location(map_location, location))
+    return result, used
+
+
+# Python's pickle, for objects of classes.
+
+
+class _Name:
+    """A global that is written under the name PyTorch has for it, whether or not that can be imported here."""
+
+    known = {}
+
+    def __new__(cls, module, name):
+        self = cls.known.get((module, name))
+        if self is None:
+            self = cls.known[module, name] = super().__new__(cls)
+            self.module, self.name = module, name
+        return self
+
+    def __call__(self, *args):
+        raise TypeError(f"{self.module}.{self.name} is a name only")
+
+
+class _StorageReference:
+    """Stands for a storage while a tensor is pickled."""
+
+    def __init__(self, storage):
+        self.storage = storage
+
+
+class _Plain:
+    """A tensor given by the arguments that rebuild it."""
+
+    def __init__(self, args):
+        self.args = args
+
+
+def _pickler_class():
+    import pickle
+    from collections import OrderedDict
+
+    from msadapter.pytorch._tensor import Tensor
+
+    Parameter = _parameter_class()
+
+    class Pickler(pickle._Pickler):
+        dispatch = dict(pickle._Pickler.dispatch)
+
+        def __init__(self, file, protocol, legacy):
+            super().__init__(file, protocol)
+            self.legacy, self.storages, self.positions, self.kept = legacy, [], {}, []
+
+        def save_name(self, obj):
+            self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
+            self.memoize(obj)
+
+        dispatch[_Name] = save_name
+
+        def save_dtype(self, obj):
+            self.write(pickle.GLOBAL + f"torch\n{str(obj)[6:]}\n".encode())
+            self.memoize(obj)
+
+        dispatch[_C.dtype] = save_dtype
+
+        def save_class(self, obj):
+            if obj is Tensor:
+                self.save(_Name("torch", "Tensor"))
+            elif obj in (_C.device, _C.Size, _C.dtype):
+                self.save(_Name("torch", obj.__name__))
+            else:
+                self.save_type(obj)
+
+        dispatch[type] = save_class
+
+        def save_global(self, obj, name=None):
+            # What torch re-exports from the extension says so: the package's name for it survives a change of the extension.
+            if name is None and getattr(obj, "__module__", None) in ("torch", "torch.nn.functional") and hasattr(obj, "__name__"):
+                module = "msadapter.py" + obj.__module__
+                if getattr(sys.modules.get(module), obj.__name__, None) is obj:
+                    self.write(pickle.GLOBAL + f"{module}\n{obj.__name__}\n".encode())
+                    self.memoize(obj)
+                    return
+            super().save_global(obj, name)
+
+        def persistent_id(self, obj):
+            if isinstance(obj, _StorageReference):
+                storage = obj.storage
+            elif isinstance(obj, (_C.TypedStorage, _C.UntypedStorage)):
+                storage = obj
+            else:
+                return None
+            typed = isinstance(storage, _C.TypedStorage)
+            dtype = str(storage.dtype)[6:] if typed else "uint8"
+            address = _C._storage_address(storage)
+            if address not in self.positions:
+                self.positions[address] = (len(self.storages), dtype)
+                self.storages.append(storage)
+            position, known = self.positions[address]
+            if known != dtype:
+                raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+            name = "UntypedStorage" if not typed else next(n for n, d in _STORAGE_TYPES.items() if d == dtype)
+            kind = _Name("torch.storage" if not typed else "torch", name)
+            numel = storage.size() if typed else storage.nbytes()
+            return ("storage", kind, str(position), "cpu", numel) + ((None,) if self.legacy else ())
+
+        def reducer_override(self, obj):
+            if isinstance(obj, Tensor):
+                return self.reduce_tensor(obj)
+            if isinstance(obj, _C.Size):
+                return _Name("torch", "Size"), (tuple(obj),)
+            if isinstance(obj, _C.device):
+                return _Name("torch", "device"), (str(obj),)
+            return NotImplemented
+
+        def reduce_tensor(self, obj):
+            kind = type(obj)
+            if kind.__reduce_ex__ not in (_C.TensorBase.__reduce_ex__, Parameter.__reduce_ex__):
+                return NotImplemented  # the class says itself how
+            storage = _StorageReference(obj.storage())
+            data = obj.detach() if isinstance(obj, Parameter) else obj
+            parameter = isinstance(obj, Parameter)
+            rebuild = _Name("torch._utils", "_rebuild_tensor_v2")
+            args = (storage, data.storage_offset(), tuple(data.size()), data.stride(), obj.requires_grad and not parameter, OrderedDict())
+            self.kept.append(args)  # the memo goes by address
+            attributes = {k: v for k, v in obj.__dict__.items() if k != "_backward_hooks"}
+            if kind is Tensor and not attributes:
+                return rebuild, args
+            if parameter:
+                rebuild, args = _Name("torch._utils", "_rebuild_parameter"), (_Plain(args), obj.requires_grad, OrderedDict())
+                if kind is Parameter and not attributes:
+                    return rebuild, args
+            named = {Tensor: _Name("torch", "Tensor"), Parameter: _Name("torch.nn.parameter", "Parameter")}.get(kind, kind)
+            return _Name("torch._tensor", "_rebuild_from_type_v2"), (rebuild, named, args, attributes)
+
+        def save_plain(self, obj):
+            self.save_reduce(_Name("torch._utils", "_rebuild_tensor_v2"), obj.args, obj=obj)
+
+        dispatch[_Plain] = save_plain
+
+    return Pickler
+
+
+def _pickle_object(obj, protocol, zipped):
+    import io
+
+    global _Pickler
+    if _Pickler is None:
+        _Pickler = _pickler_class()
+    buffer = io.BytesIO()
+    pickler = _Pickler(buffer, protocol, not zipped)
+    pickler.dump(obj)
+    return buffer.getvalue(), pickler.storages
+
+
+_Pickler = None
+
+
+def _rebuild_tensor_v2(storage, offset, size, stride, requires_grad=False, backward_hooks=None, metadata=None):
+    from msadapter import pytorch as torch
+
+    tensor = torch.empty(0, dtype=storage.dtype).set_(storage, offset, tuple(size), tuple(stride))
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    return _parameter_class()(data, requires_grad)
 
 
 def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
-    parameter = _rebuild_parameter(data, requires_grad)
-    if isinstance(state, dict):
-        parameter.__dict__.update(state)
+    parameter = _parameter_class()(data, requires_grad)
+    parameter.__dict__.update(state or {})
     return parameter
 
 
-def _encode(text, encoding):
-    """_codecs.encode, as protocol 2 writes bytes."""
-    if encoding != "latin1" or not isinstance(text, str):
-        raise pickle.UnpicklingError("load: _codecs.encode with arguments other than pickle's own")
-    return text.encode("latin1")
+def _rebuild_from_type_v2(function, kind, args, state):
+    result = function(*args)
+    if type(result) is not kind:
+        result = result.as_subclass(kind)
+    if isinstance(state, tuple):
+        for part in state:
+            result.__dict__.update(part or {})
+    else:
+        result.__dict__.update(state or {})
+    return result
 
 
-def _numpy_scalar(dtype, data):
-    import numpy
-
-    return numpy.frombuffer(data, dtype, 1)[0]
+def _load_from_bytes(data):
+    return _load_trusted(data, None, None, {})[0]
 
 
-def _numpy_dtype(*args):
-    import numpy
+class _StorageType:
+    """What torch.FloatStorage stands for in a persistent id."""
 
-    dtype = numpy.dtype(*args)
-    if dtype.hasobject:
-        raise pickle.UnpicklingError("load: numpy arrays of objects are refused")
-    return dtype
+    def __init__(self, name):
+        self.dtype = getattr(_C, _STORAGE_TYPES[name])
 
 
-def _numpy_array(*args):
-    import numpy
-
-    return numpy.core.multiarray._reconstruct(numpy.ndarray, (0,), b"b")
-
-
-def _safe_globals():
-    table = {
-        ("collections", "OrderedDict"): OrderedDict, ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor_v2,
-        ("torch._utils", "_rebuild_tensor"): _rebuild_tensor, ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
-        ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter_with_state, ("torch", "Size"): torch.Size,
-        ("torch", "device"): torch.device, ("torch.nn.parameter", "Parameter"): torch.nn.Parameter, ("_codecs", "encode"): _encode,
-        ("torch.serialization", "_get_layout"): lambda name: torch.strided,
-        ("numpy.core.multiarray", "scalar"): _numpy_scalar, ("numpy", "dtype"): _numpy_dtype,
-        ("numpy._core.multiarray", "scalar"): _numpy_scalar, ("numpy.core.multiarray", "_reconstruct"): _numpy_array,
-        ("numpy._core.multiarray", "_reconstruct"): _numpy_array, ("numpy", "ndarray"): "numpy.ndarray",
-    }
-    for name in ("set", "frozenset", "complex", "bytearray", "slice", "range"):
-        table["builtins", name] = table["__builtin__", name] = getattr(__import__("builtins"), name)
-    from collections import Counter, defaultdict
-
-    table["collections", "Counter"], table["collections", "defaultdict"] = Counter, defaultdict
-    for dtype in _STORAGE_OF:
-        table["torch", str(dtype).split(".")[1]] = dtype
-    for name in _STORAGES:
-        table["torch", name] = _StorageType(name)
-        table["torch.storage", name] = table["torch", name]
-    return table
+_OWN_NAMES = {
+    ("torch._utils", "_rebuild_tensor"): _rebuild_tensor_v2,
+    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor_v2,
+    ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter_with_state,
+    ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type_v2,
+    ("torch.storage", "_load_from_bytes"): _load_from_bytes,
+}
 
 
-class _Unpickler(pickle.Unpickler):
-    """Knows the constructors of _safe_globals; every other class only with `trusting`."""
+def _find_torch(module, name):
+    """Our own object for a name of PyTorch's in a pickle."""
+    import importlib
 
-    def __init__(self, file, find_storage, trusting, **options):
-        super().__init__(file, **options)
-        self.persistent_load, self._trusting, self._globals = find_storage, trusting, _safe_globals()
-
-    def find_class(self, module, name):
-        if module == _OURS or module.startswith(_OURS + "."):
-            module = _THEIRS + module[len(_OURS):]
-        found = self._globals.get((module, name))
-        if found is not None:
-            return found
-        if not self._trusting:
-            raise pickle.UnpicklingError(
-                f"load: the file wants {module}.{name}, which is not among the constructors that are safe. If you trust where the file "
-                f"comes from, load it with weights_only=False.")
-        if module == _THEIRS or module.startswith(_THEIRS + "."):
-            module = _OURS + module[len(_THEIRS):]
-        return super().find_class(module, name)
+    own = _OWN_NAMES.get((module, name))
+    if own is not None:
+        return own
+    if module in ("torch", "torch.storage") and name in _STORAGE_TYPES:
+        return _StorageType(name)
+    package = "msadapter.py" + module if module == "torch" or module.startswith("torch.") else "msadapter." + module
+    try:
+        found = importlib.import_module(package)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise AttributeError(f"load(): the file needs {module}.{name}, which is not implemented") from error
+    return found
 
 
-def _flat_tensor(data, dtype, numel):
-    """A tensor over a copy of a storage's bytes. Raises RuntimeError when there are fewer than `numel` elements need."""
-    size = torch.empty(0, dtype=dtype).element_size()
-    if not isinstance(numel, int) or numel < 0 or numel * size > len(data):
-        raise RuntimeError(f"load: a storage of {numel} elements of {dtype} needs more bytes than the file has ({len(data)})")
-    if numel == 0:
-        return torch.empty(0, dtype=dtype)
-    return torch.frombuffer(bytearray(data[:numel * size]), dtype=dtype)
+def _unpickler(pickle_module, arguments, persistent):
+    if pickle_module is None:
+        import pickle as pickle_module
+
+    class Unpickler(pickle_module.Unpickler):
+        def find_class(self, module, name):
+            if module.split(".")[0] in ("torch", "torchvision"):
+                return _find_torch(module, name)
+            return super().find_class(module, name)
+
+        def persistent_load(self, pid):
+            return persistent(pid)
+
+    return lambda file: Unpickler(file, **{"encoding": "utf-8", **arguments})
 
 
-def _mapped(flat, location, map_location):
-    """What map_location makes of a storage; there is one device, so only callables can change anything."""
-    if map_location is None or isinstance(map_location, (str, dict, torch.device)):
-        return flat
-    if not callable(map_location):
-        raise TypeError(f"load: argument 'map_location' must be a string, a device, a dictionary or a function, got {type(map_location).__name__}")
-    map_location(flat.storage(), location)
-    return flat
+def _load_trusted(data, map_location, pickle_module, arguments):
+    """The object and how many bytes it took; imports and calls what the file names."""
+    import io
+
+    file = io.BytesIO(data)
+    if data[:4] == b"PK\x03\x04":
+        return _load_trusted_zip(file, map_location, pickle_module, arguments), len(data)
+    return _load_trusted_legacy(file, map_location, pickle_module, arguments), file.tell()
 
 
-def _load_zip(file, map_location, trusting, options):
+def _place(storage, location, map_location):
+    locate = _locator(map_location)
+    if locate is not None:
+        result = locate(storage, location)
+        return storage if result is None else result
+    _check_location(_restored_location(map_location, location))
+    return storage
+
+
+def _load_trusted_zip(file, map_location, pickle_module, arguments):
+    import io
     import zipfile
 
     try:
         archive = zipfile.ZipFile(file)
-        names = archive.namelist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
-        raise RuntimeError(f"load: the file is not a whole zip archive: {error}") from None
-    root = next((name[:-len("/data.pkl")] for name in names if name.endswith("/data.pkl")), None)
-    if root is None:
-        raise RuntimeError("load: the archive has no data.pkl; was it written by torch.save?")
-    known, storages = set(names), {}
-
-    def read(name):
-        if name not in known:
-            raise RuntimeError(f"load: the archive lacks {name}")
-        try:
-            return archive.read(name)
-        except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, OverflowError) as error:
-            raise RuntimeError(f"load: {name} in the archive is damaged: {error}") from None
-        except Exception as error:  # zlib.error, struct.error
-            raise RuntimeError(f"load: {name} in the archive is damaged: {error}") from None
-
-    if f"{root}/byteorder" in known and read(f"{root}/byteorder") != sys.byteorder.encode():
-        raise RuntimeError("load: files of the other byte order are not supported")
-
-    def find_storage(saved):
-        if not isinstance(saved, tuple) or len(saved) != 5 or saved[0] != "storage" or not isinstance(saved[1], _StorageType):
-            raise pickle.UnpicklingError("load: a persistent id in the file is not a storage")
-        _, kind, key, location, numel = saved
-        if key not in storages:
-            flat = _flat_tensor(read(f"{root}/data/{key}"), kind.dtype, numel)
-            storages[key] = _Bytes(_mapped(flat, location, map_location))
-        return storages[key]
-
-    return _unpickle(io.BytesIO(read(f"{root}/data.pkl")), find_storage, trusting, options)
-
-
-def _unpickle(file, find_storage, trusting, options):
-    try:
-        return _Unpickler(file, find_storage, trusting, **options).load()
-    except (pickle.UnpicklingError, RuntimeError, EOFError):
-        raise
-    except Exception as error:
-        if trusting:
-            raise
-        raise pickle.UnpicklingError(f"load: the pickle in the file is damaged: {type(error).__name__}: {error}") from None
-
-
-def _load_legacy(file, map_location, trusting, options):
-    def nothing(saved):
-        raise pickle.UnpicklingError("load: unexpected persistent id")
-
-    magic = _unpickle(file, nothing, False, options)
-    if magic != _MAGIC:
-        raise RuntimeError("Invalid magic number; corrupt file?")
-    protocol = _unpickle(file, nothing, False, options)
-    if protocol != _PROTOCOL:
-        raise RuntimeError(f"Invalid protocol version: {protocol}")
-    _unpickle(file, nothing, False, options)  # sizes of C types, which nobody needs
+    except zipfile.BadZipFile as error:
+        raise RuntimeError(f"failed reading zip archive: {error}") from error
+    names = [n for n in archive.namelist() if n.endswith("/data.pkl")]
+    if not names:
+        raise RuntimeError("failed reading zip archive: it has no data.pkl, so it is no checkpoint of PyTorch")
+    folder = min(names, key=len)[: -len("data.pkl")]
+    if f"{folder}byteorder" in archive.namelist() and archive.read(f"{folder}byteorder").decode() != sys.byteorder:
+        raise NotImplementedError("load(): weights_only=False with a file of the other byte order")
     storages = {}
 
-    def find_storage(saved):
-        if not isinstance(saved, tuple) or len(saved) != 6 or saved[0] != "storage" or not isinstance(saved[1], _StorageType):
-            raise pickle.UnpicklingError("load: a persistent id in the file is not a storage")
-        _, kind, key, location, numel, view = saved
-        if view is not None:
-            raise NotImplementedError("load: views of storages in files of this age are not implemented")
+    def persistent(pid):
+        if not isinstance(pid, tuple) or pid[0] != "storage":
+            raise RuntimeError(f"Unknown typename for persistent_load, expected 'storage' but got {pid!r}")
+        _, kind, key, location, numel = pid
         if key not in storages:
-            if not isinstance(numel, int) or numel < 0 or numel > remaining // torch.empty(0, dtype=kind.dtype).element_size():
-                raise RuntimeError(f"load: a storage of {numel} elements is larger than the file")
-            storages[key] = _Bytes(_mapped(torch.empty(numel, dtype=kind.dtype), location, map_location))
+            storage = _C._storage_from_bytes(archive.read(f"{folder}data/{key}"), kind.dtype)
+            storages[key] = _place(storage, location, map_location)
         return storages[key]
 
-    here = file.tell()
-    remaining = file.seek(0, os.SEEK_END) - here
-    file.seek(here)
-    result = _unpickle(file, find_storage, trusting, options)
-    for key in _unpickle(file, nothing, False, options):
+    return _unpickler(pickle_module, arguments, persistent)(io.BytesIO(archive.read(f"{folder}data.pkl"))).load()
+
+
+def _load_trusted_legacy(file, map_location, pickle_module, arguments):
+    storages = {}
+
+    def persistent(pid):
+        if pid[0] == "module":
+            return pid[1]
+        _, kind, key, location, numel, view = pid
         if key not in storages:
-            raise RuntimeError(f"load: the file holds a storage that nothing refers to: {key!r}")
-        flat = storages[key].flat
-        count = int.from_bytes(file.read(8), sys.byteorder)
-        if count != flat.numel():
-            raise RuntimeError(f"load: storage {key!r} has {count} elements, expected {flat.numel()}")
-        data = file.read(count * flat.element_size())
-        flat.copy_(_flat_tensor(data, flat.dtype, count))
+            storage = _C.TypedStorage(numel, dtype=kind.dtype)
+            storages[key] = _place(storage, location, map_location)
+        if view is not None:
+            raise NotImplementedError("load(): weights_only=False with views of storages in a file of PyTorch before 0.4")
+        return storages[key]
+
+    unpickler = _unpickler(pickle_module, arguments, persistent)
+    first = unpickler(file).load()
+    if first != _MAGIC:
+        return first
+    if unpickler(file).load() != _PROTOCOL_VERSION:
+        raise RuntimeError("Invalid protocol version")
+    if unpickler(file).load().get("little_endian", True) != (sys.byteorder == "little"):
+        raise NotImplementedError("load(): weights_only=False with a file of the other byte order")
+    result = unpickler(file).load()
+    for key in unpickler(file).load():
+        storage = storages[key]
+        if int.from_bytes(file.read(8), sys.byteorder) != storage.size():
+            raise RuntimeError("a storage has another size than the pickle says")
+        _C._storage_fill(storage, file.read(storage.nbytes()))
     return result
-
-
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
-    """What was saved in the file `f` (a path or a file object that can seek), by PyTorch or by msadapter.
-
-    Only tensors, numbers, texts and containers of them are built unless weights_only=False says that the file is to be trusted. Raises
-    pickle.UnpicklingError for anything else in it, RuntimeError for a file that is damaged, FileNotFoundError.
-    """
-    if mmap:
-        raise NotImplementedError("load: argument 'mmap'=True is not implemented")
-    if pickle_module is not None and pickle_module is not pickle:
-        raise NotImplementedError("load: argument 'pickle_module' other than pickle is not implemented")
-    pickle_load_args.setdefault("encoding", "utf-8")
-    trusting = weights_only is False
-    if isinstance(f, (str, bytes, os.PathLike)):
-        with open(f, "rb") as file:
-            return _load_from(file, map_location, trusting, pickle_load_args)
-    return _load_from(f, map_location, trusting, pickle_load_args)
-
-
-def _load_from(file, map_location, trusting, options):
-    start = file.tell()
-    signature = file.read(4)
-    file.seek(start)
-    if not signature:
-        raise EOFError("Ran out of input")
-    if signature == b"PK\x03\x04":
-        return _load_zip(file, map_location, trusting, options)
-    return _load_legacy(file, map_location, trusting, options)
-
-
-# Writing.
-
-
-class _Pickler(pickle._Pickler):
-    """Writes tensors as PyTorch does, under PyTorch's names, so that files open there without msadapter."""
-
-    def __init__(self, file, protocol, storage_id):
-        super().__init__(file, protocol)
-        self._storage_id = storage_id
-
-    def _global(self, module, name):
-        self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
-
-    def save(self, obj, save_persistent_id=True):
-        if isinstance(obj, torch.Tensor) and id(obj) not in self.memo:
-            self._save_tensor(obj)
-        elif isinstance(obj, torch.dtype):
-            self._global("torch", str(obj).split(".")[1])
-        elif isinstance(obj, torch.Size):
-            self._global("torch", "Size")
-            super().save((tuple(obj),))
-            self.write(pickle.REDUCE)
-        else:
-            super().save(obj, save_persistent_id)
-
-    def _save_tensor(self, t):
-        if isinstance(t, torch.nn.Parameter):
-            self._global("torch._utils", "_rebuild_parameter")
-            self.write(pickle.MARK)
-            self._save_plain(t.detach())
-            super().save(t.requires_grad)
-            self._empty_dictionary()
-            self.write(pickle.TUPLE + pickle.REDUCE)
-        else:
-            self._save_plain(t)
-        self.memoize(t)
-
-    def _empty_dictionary(self):
-        self._global("collections", "OrderedDict")
-        self.write(pickle.EMPTY_TUPLE + pickle.REDUCE)
-
-    def _save_plain(self, t):
-        if t.requires_grad and t.grad_fn is not None:
-            flag = True
-        else:
-            flag = t.requires_grad
-        self._global("torch._utils", "_rebuild_tensor_v2")
-        self.write(pickle.MARK)
-        self._save_storage(t)
-        for value in (t.storage_offset(), tuple(t.shape), tuple(t.stride()), flag):
-            super().save(value)
-        self._empty_dictionary()
-        self.write(pickle.TUPLE + pickle.REDUCE)
-
-    def _save_storage(self, t):
-        key, numel = self._storage_id(t)
-        self.write(pickle.MARK)
-        super().save("storage")
-        self._global("torch", _STORAGE_OF[t.dtype])
-        for value in (key, "cpu", numel):
-            super().save(value)
-        self._after_storage()
-        self.write(pickle.TUPLE + pickle.BINPERSID)
-
-    def _after_storage(self):
-        """The older format's persistent ids have one entry more."""
-
-
-class _LegacyPickler(_Pickler):
-    def _after_storage(self):
-        self.save(None)
-
-
-class _Storages:
-    """The storages met so far, by address and type, each with the number that the file knows it by."""
-
-    def __init__(self):
-        self.found = {}
-
-    def __call__(self, t):
-        flat = _whole_storage(t)
-        where = (flat.data_ptr(), t.dtype) if flat.numel() else (id(t), t.dtype)
-        if where not in self.found:
-            self.found[where] = (str(len(self.found)), flat)
-        key, flat = self.found[where]
-        return key, flat.numel()
-
-
-def _whole_storage(t):
-    """All of the storage under a tensor, as a flat tensor of its type."""
-    size = t.element_size()
-    count = t.storage().nbytes() // size
-    return t.detach().as_strided((count,), (1,), 0)
-
-
-def _bytes_of(flat):
-    if flat.numel() == 0:
-        return b""
-    return flat.view(torch.uint8).numpy().tobytes()
-
-
-def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True):
-    """Write `obj` to a path or file object in PyTorch's format. A path is written under a temporary name and renamed at the end."""
-    if pickle_module is not None and pickle_module is not pickle:
-        raise NotImplementedError("save: argument 'pickle_module' other than pickle is not implemented")
-    write = _save_zip if _use_new_zipfile_serialization else _save_legacy
-    if not isinstance(f, (str, bytes, os.PathLike)):
-        write(obj, f, pickle_protocol)
-        return
-    path = os.fsdecode(f)
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
-    temporary = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.part")
-    try:
-        with open(temporary, "wb") as file:
-            write(obj, file, pickle_protocol)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-
-
-def _save_zip(obj, file, protocol):
-    import zipfile
-
-    storages, pickled = _Storages(), io.BytesIO()
-    _Pickler(pickled, protocol, storages).dump(obj)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        def entry(name, data):
-            info = zipfile.ZipInfo("archive/" + name, (1980, 1, 1, 0, 0, 0))
-            if name.startswith("data/"):
-                # PyTorch maps data that starts at a multiple of 64 bytes: an extra field fills up to there.
-                header = archive.fp.tell() + 30 + len(info.filename)
-                padding = -(header + 4) % 64
-                info.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
-            archive.writestr(info, data)
-
-        entry("data.pkl", pickled.getvalue())
-        for key, flat in storages.found.values():
-            entry(f"data/{key}", _bytes_of(flat))
-        entry("version", b"3\n")
-
-
-def _save_legacy(obj, file, protocol):
-    storages = _Storages()
-    for value in (_MAGIC, _PROTOCOL, {"protocol_version": _PROTOCOL, "little_endian": sys.byteorder == "little",
-                                      "type_sizes": {"short": 2, "int": 4, "long": 4}}):
-        pickle.dump(value, file, protocol)
-    _LegacyPickler(file, protocol, storages).dump(obj)
-    found = {key: flat for key, flat in storages.found.values()}
-    pickle.dump(sorted(found), file, protocol)
-    for key in sorted(found):
-        file.write(found[key].numel().to_bytes(8, sys.byteorder))
-        file.write(_bytes_of(found[key]))
-
-
-__all__ = ["load", "save"]

@@ -244,9 +244,16 @@ static void forget_storage(const msa_storage *s) {
 
 __attribute__((constructor)) static void watch_storages(void) { msa_storage_on_release(forget_storage); }
 
-/* The weight in the entry's layout, held until release_weight. A weight that changed since it was reordered is done anew in the
+/* A weight as an implementation wants it: as it is, out of the cache, or in memory of its own. */
+typedef struct {
+    void *data;
+    reordered *held;
+    void *owned;
+} ready_weight;
+
+/* The weight in the entry's layout, held until release_cached. A weight that changed since it was reordered is done anew in the
  * same memory. NULL with an error. */
-static reordered *reorder_weight(const conv_entry *e, const msa_tensor *w) {
+static reordered *cached_weight(const conv_entry *e, const msa_tensor *w) {
     msa_storage *s = w->storage;
     pthread_mutex_lock(&lock);
     reordered *r = NULL;
@@ -283,11 +290,34 @@ static reordered *reorder_weight(const conv_entry *e, const msa_tensor *w) {
     return ok ? r : NULL;
 }
 
-static void release_weight(reordered *r) {
-    if (!r) return;
+static void release_cached(reordered *r) {
     pthread_mutex_lock(&lock);
     if (--r->users == 0 && r->dropped) drop(r);
     pthread_mutex_unlock(&lock);
+}
+
+/* Memory that others can write to unnoticed (numpy's view of it, say) is reordered every time. */
+static int prepare_weight(const conv_entry *e, const msa_tensor *w, ready_weight *ready) {
+    *ready = (ready_weight){NULL, NULL, NULL};
+    if (!e->reorder) ready->data = msa_data(w);
+    else if (!w->storage->lent && !w->storage->release) {
+        ready->held = cached_weight(e, w);
+        ready->data = ready->held ? ready->held->data : NULL;
+    } else {
+        const void *from = msa_data(w);
+        ready->data = ready->owned = from ? msa_data_alloc(dnnl_memory_desc_get_size(&e->weight)) : NULL;
+        dnnl_status_t status = ready->owned ? run_reorder(e->reorder, &e->plain_weight, from, &e->weight, ready->owned) : dnnl_success;
+        if (status) {
+            msa_data_free(ready->owned);
+            return failed("convolution", status);
+        }
+    }
+    return ready->data ? 0 : -1;
+}
+
+static void release_weight(ready_weight *w) {
+    if (w->held) release_cached(w->held);
+    msa_data_free(w->owned);
 }
 
 /* ---- convolutions ------------------------------------------------------------------------------------------------ */
@@ -296,13 +326,13 @@ int msa_onednn_conv_forward(const msa_conv *c, const float *src, const msa_tenso
     const conv_entry *e = find_conv(c, FORWARD, bias != NULL);
     if (!e) return -1;
     if (e->slow) return 1;
-    reordered *held = e->reorder ? reorder_weight(e, weight) : NULL;
-    if (e->reorder && !held) return -1;
+    ready_weight w;
+    if (prepare_weight(e, weight, &w) != 0) return -1;
     dnnl_status_t status =
         run(e->primitive, bias ? 4 : 3, (int[]){DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
             (const dnnl_memory_desc_t *[]){&e->src, &e->weight, &e->dst, &e->bias},
-            (void *[]){(void *)(uintptr_t)src, held ? held->data : msa_data(weight), dst, (void *)(uintptr_t)bias});
-    release_weight(held);
+            (void *[]){(void *)(uintptr_t)src, w.data, dst, (void *)(uintptr_t)bias});
+    release_weight(&w);
     return status ? failed("convolution", status) : 0;
 }
 
@@ -310,12 +340,12 @@ int msa_onednn_conv_backward_data(const msa_conv *c, const float *diff_dst, cons
     const conv_entry *e = find_conv(c, BACKWARD_DATA, false);
     if (!e) return -1;
     if (e->slow) return 1;
-    reordered *held = e->reorder ? reorder_weight(e, weight) : NULL;
-    if (e->reorder && !held) return -1;
+    ready_weight w;
+    if (prepare_weight(e, weight, &w) != 0) return -1;
     dnnl_status_t status = run(e->primitive, 3, (int[]){DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST},
                                (const dnnl_memory_desc_t *[]){&e->src, &e->weight, &e->dst},
-                               (void *[]){diff_src, held ? held->data : msa_data(weight), (void *)(uintptr_t)diff_dst});
-    release_weight(held);
+                               (void *[]){diff_src, w.data, (void *)(uintptr_t)diff_dst});
+    release_weight(&w);
     return status ? failed("convolution_backward", status) : 0;
 }
 

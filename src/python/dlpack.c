@@ -59,6 +59,7 @@ static PyObject *export_tensor(msa_tensor *t) {
     exported *e = calloc(1, sizeof *e);
     if (!e) return PyErr_NoMemory();
     void *data = t->numel ? msa_data(t) : NULL;
+    t->storage->lent = true;
     e->tensor = msa_tensor_alias(t);
     if ((t->numel && !data) || !e->tensor) {
         msa_tensor_release(e->tensor);

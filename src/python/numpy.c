@@ -155,6 +155,7 @@ static PyObject *source_interface(PyObject *self, void *unused) {
     msa_tensor *t = ((array_source *)self)->tensor;
     void *data = t->numel ? msa_data(t) : t->storage->data;
     if (!data && t->numel) return msa_python_raise();
+    t->storage->lent = true;
     return Py_BuildValue("{s:N,s:s,s:(NO),s:N,s:i}", "shape", tuple_of(t->ndim, t->sizes, 1), "typestr", type_strings[t->dtype], "data",
                          PyLong_FromVoidPtr(data), t->storage->read_only ? Py_True : Py_False, "strides",
                          tuple_of(t->ndim, t->strides, (int64_t)msa_dtype_size((msa_dtype)t->dtype)), "version", 3);

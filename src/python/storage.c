@@ -24,6 +24,7 @@ static PyObject *storage_object(PyTypeObject *type, msa_storage *owned, msa_dtyp
         return NULL;
     }
     s->storage = owned;
+    owned->lent = true;
     s->dtype = dtype;
     return (PyObject *)s;
 }

@@ -28,6 +28,7 @@ struct msa_storage {
     bool resizable;        /* false over foreign memory */
     bool read_only;        /* memory that numpy lends as read-only */
     bool watched;          /* some cache is keyed by this storage: tell it of the end (msa_storage_on_release) */
+    bool lent;             /* its address is known outside the library, so writes may go unnoticed */
     uint8_t itemsize;      /* of the hidden layout's elements */
     msa_hidden hidden;
     size_t bytes;

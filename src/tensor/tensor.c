@@ -219,7 +219,10 @@ const int64_t *msa_tensor_strides(const msa_tensor *t) { return t->strides; }
 int64_t msa_tensor_offset(const msa_tensor *t) { return t->offset; }
 msa_dtype msa_tensor_dtype(const msa_tensor *t) { return (msa_dtype)t->dtype; }
 bool msa_tensor_is_contiguous(const msa_tensor *t) { return t->contiguous; }
-void *msa_tensor_data(const msa_tensor *t) { return msa_data(t); }
+void *msa_tensor_data(const msa_tensor *t) {
+    t->storage->lent = true;
+    return msa_data(t);
+}
 
 msa_tensor *msa_tensor_view_strided(msa_tensor *t, msa_ints sizes, msa_ints strides, int64_t offset) {
     if (checked_numel(sizes) < 0) return NULL;

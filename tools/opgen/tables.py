@@ -149,7 +149,7 @@ def table_file(operators):
             if "out" in op.forms:
                 parts += out_thunk(op)
             parts.append(descriptor(op, False))
-        if f"op_{op.c_name}_" in used:
+        if "inplace" in op.forms and f"op_{op.c_name}_" in used:
             parts += thunk(op, "_")
             parts.append(descriptor(op, True))
     lists, rows = [], {"functions": [], "methods": []}

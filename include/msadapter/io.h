@@ -38,6 +38,7 @@ typedef enum {
     MSA_OBJECT_SIZE,   /* torch.Size: a list of integers */
     MSA_OBJECT_DEVICE, /* text */
     MSA_OBJECT_DTYPE,
+    MSA_OBJECT_LAYOUT, /* text: "strided", the only one there is */
     MSA_OBJECT_TENSOR,
     MSA_OBJECT_STORAGE,
     MSA_OBJECT_NUMPY_DTYPE,  /* text such as "<f8" */
@@ -71,7 +72,7 @@ MSA_API msa_object *msa_object_new_bool(msa_document *document, bool value);
 MSA_API msa_object *msa_object_new_int(msa_document *document, int64_t value);
 MSA_API msa_object *msa_object_new_float(msa_document *document, double value);
 MSA_API msa_object *msa_object_new_complex(msa_document *document, double re, double im);
-/* STR, BYTES, BYTE_ARRAY, BIG_INT, DEVICE or NUMPY_DTYPE; the bytes are copied. */
+/* STR, BYTES, BYTE_ARRAY, BIG_INT, DEVICE, LAYOUT or NUMPY_DTYPE; the bytes are copied. */
 MSA_API msa_object *msa_object_new_text(msa_document *document, msa_object_kind kind, const char *text, size_t length);
 MSA_API msa_object *msa_object_new_str(msa_document *document, const char *text);
 /* LIST, TUPLE, SET, FROZEN_SET, SIZE, SLICE, RANGE or a kind of dictionary, empty. */

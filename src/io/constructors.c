@@ -21,6 +21,7 @@ static const struct {
     {"torch.nn.parameter", "Parameter", MSA_GLOBAL_PARAMETER_TYPE},
     {"torch", "Size", MSA_GLOBAL_SIZE},
     {"torch", "device", MSA_GLOBAL_DEVICE},
+    {"torch.serialization", "_get_layout", MSA_GLOBAL_GET_LAYOUT},
     {"collections", "OrderedDict", MSA_GLOBAL_ORDERED_DICT},
     {"collections", "defaultdict", MSA_GLOBAL_DEFAULT_DICT},
     {"collections", "Counter", MSA_GLOBAL_COUNTER},
@@ -64,6 +65,10 @@ int msa_pickle_charge(msa_document *d, size_t amount) {
 msa_object *msa_pickle_global(msa_document *d, const char *module, size_t module_length, const char *name, size_t name_length) {
     const char *m = module;
     size_t n = module_length;
+    /* Our own names for PyTorch's things: msadapter.pytorch.nn.parameter is torch.nn.parameter. */
+    static const char own[] = "msadapter.py";
+    if (n >= sizeof own + 4 && memcmp(m, "msadapter.pytorch", sizeof own + 4) == 0 && (n == sizeof own + 4 || m[sizeof own + 4] == '.'))
+        m += sizeof own - 1, n -= sizeof own - 1;
     if (same(m, n, "__builtin__")) m = "builtins", n = 8;
     if (same(m, n, "numpy._core.multiarray")) m = "numpy.core.multiarray", n = 21;
     for (size_t i = 0; i < sizeof globals / sizeof *globals; i++)
@@ -79,7 +84,7 @@ msa_object *msa_pickle_global(msa_document *d, const char *module, size_t module
     return msa_fail_null(MSA_PICKLE_ERROR,
                          "%.*s.%.*s is not among the types and functions that a file may name, so the file was not loaded. "
                          "Where you trust its source, load(..., weights_only=False) imports what it names, which can run any code",
-                         n > 200 ? 200 : (int)n, m, name_length > 200 ? 200 : (int)name_length, name);
+                         module_length > 200 ? 200 : (int)module_length, module, name_length > 200 ? 200 : (int)name_length, name);
 }
 
 static msa_object *malformed(const char *function) {
@@ -249,6 +254,9 @@ msa_object *msa_pickle_call(msa_document *d, const msa_object *function, msa_obj
         return msa_pth_read_nested(d, a->items[0]->text, a->items[0]->length, options);
     case MSA_GLOBAL_SIZE: return size(d, a);
     case MSA_GLOBAL_DEVICE: return device(d, a);
+    case MSA_GLOBAL_GET_LAYOUT:
+        if (a->count != 1 || !msa_object_says(a->items[0], "torch.strided")) return malformed("_get_layout");
+        return msa_object_new_text(d, MSA_OBJECT_LAYOUT, "strided", 7);
     case MSA_GLOBAL_ORDERED_DICT: return collection(d, MSA_OBJECT_ORDERED_DICT, a);
     case MSA_GLOBAL_COUNTER: return collection(d, MSA_OBJECT_COUNTER, a);
     case MSA_GLOBAL_SET: return collection(d, MSA_OBJECT_SET, a);

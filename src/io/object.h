@@ -24,6 +24,7 @@ typedef enum {
     MSA_GLOBAL_PARAMETER_TYPE,
     MSA_GLOBAL_SIZE,
     MSA_GLOBAL_DEVICE,
+    MSA_GLOBAL_GET_LAYOUT,
     MSA_GLOBAL_ORDERED_DICT,
     MSA_GLOBAL_DEFAULT_DICT,
     MSA_GLOBAL_COUNTER,
@@ -104,7 +105,7 @@ static inline bool msa_object_is_dict(const msa_object *o) {
 }
 static inline bool msa_object_is_text(const msa_object *o) {
     return o->kind == MSA_OBJECT_BIG_INT || (o->kind >= MSA_OBJECT_STR && o->kind <= MSA_OBJECT_BYTE_ARRAY) ||
-           o->kind == MSA_OBJECT_DEVICE || o->kind == MSA_OBJECT_NUMPY_DTYPE;
+           o->kind == MSA_OBJECT_DEVICE || o->kind == MSA_OBJECT_LAYOUT || o->kind == MSA_OBJECT_NUMPY_DTYPE;
 }
 static inline bool msa_object_is_container(const msa_object *o) {
     return (o->kind >= MSA_OBJECT_LIST && o->kind <= MSA_OBJECT_SIZE) || o->kind == MSA_OBJECT_NUMPY_SCALAR ||

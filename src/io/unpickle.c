@@ -127,7 +127,7 @@ static int push_integer(machine *m, const uint8_t *p, size_t n) {
 static int push_big_decimal(machine *m, const char *digits, size_t n, bool negative) {
     enum { MOST = 4300 }; /* the time is quadratic; Python's own limit */
     uint8_t bytes[MOST / 2];
-    if (n > MOST) return msa_fail(MSA_VALUE_ERROR, "an integer of the pickle has more than %d digits", MOST);
+    if (n > MOST) return msa_fail(MSA_PICKLE_ERROR, "an integer of the pickle has more than %d digits", MOST);
     size_t size = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned carry = (unsigned)(digits[i] - '0');
@@ -156,7 +156,7 @@ static int op_decimal(machine *m, bool is_long) {
         good = line[i] >= '0' && line[i] <= '9';
         fits = fits && good && !__builtin_mul_overflow(value, 10, &value) && !__builtin_sub_overflow(value, line[i] - '0', &value);
     }
-    if (!good) return msa_fail(MSA_VALUE_ERROR, "an integer of the pickle is malformed");
+    if (!good) return msa_fail(MSA_PICKLE_ERROR, "an integer of the pickle is malformed");
     if (fits && (negative || value != INT64_MIN)) return push(m, msa_object_new_int(m->document, negative ? value : -value));
     return push_big_decimal(m, line, n, negative);
 }
@@ -166,11 +166,11 @@ static int op_float_text(machine *m) {
     size_t n = 0;
     char copy[512], *stop;
     if (take_line(m, &line, &n) != 0) return -1;
-    if (n == 0 || n >= sizeof copy) return msa_fail(MSA_VALUE_ERROR, "a float of the pickle is malformed");
+    if (n == 0 || n >= sizeof copy) return msa_fail(MSA_PICKLE_ERROR, "a float of the pickle is malformed");
     memcpy(copy, line, n);
     copy[n] = '\0';
     double value = strtod(copy, &stop);
-    if (*stop && *stop != '\r') return msa_fail(MSA_VALUE_ERROR, "a float of the pickle is malformed");
+    if (*stop && *stop != '\r') return msa_fail(MSA_PICKLE_ERROR, "a float of the pickle is malformed");
     return push(m, msa_object_new_float(m->document, value));
 }
 
@@ -376,9 +376,9 @@ static int op_memo_text(machine *m, bool put) {
     uint64_t place = 0;
     if (take_line(m, &line, &n) != 0) return -1;
     if (n && line[n - 1] == '\r') n--;
-    if (n == 0 || n > 18) return msa_fail(MSA_VALUE_ERROR, "a memo place of the pickle is malformed");
+    if (n == 0 || n > 18) return msa_fail(MSA_PICKLE_ERROR, "a memo place of the pickle is malformed");
     for (size_t i = 0; i < n; i++) {
-        if (line[i] < '0' || line[i] > '9') return msa_fail(MSA_VALUE_ERROR, "a memo place of the pickle is malformed");
+        if (line[i] < '0' || line[i] > '9') return msa_fail(MSA_PICKLE_ERROR, "a memo place of the pickle is malformed");
         place = 10 * place + (uint64_t)(line[i] - '0');
     }
     return put ? remember(m, place) : recall(m, place);
@@ -420,7 +420,7 @@ static int op_pop_mark(machine *m) {
 static int op_protocol(machine *m) {
     uint64_t version = 0;
     if (take_number(m, 1, &version) != 0) return -1;
-    return version <= 5 ? 0 : msa_fail(MSA_VALUE_ERROR, "unsupported pickle protocol: %d", (int)version);
+    return version <= 5 ? 0 : msa_fail(MSA_PICKLE_ERROR, "unsupported pickle protocol: %d", (int)version);
 }
 
 static int op_frame(machine *m) {

@@ -27,7 +27,7 @@ def _parameter_class():
 
 
 def _is_path(f):
-    return isinstance(f, (str, os.PathLike))
+    return isinstance(f, (str, bytes, os.PathLike))
 
 
 def save(obj, f, pickle_module=None, pickle_protocol=DEFAULT_PROTOCOL, _use_new_zipfile_serialization=True):
@@ -259,6 +259,8 @@ def _pickler_class():
                 return _Name("torch", "Size"), (tuple(obj),)
             if isinstance(obj, _C.device):
                 return _Name("torch", "device"), (str(obj),)
+            if isinstance(obj, _C.layout):
+                return _Name("torch.serialization", "_get_layout"), (str(obj),)
             return NotImplemented
 
         def reduce_tensor(self, obj):
@@ -344,7 +346,12 @@ class _StorageType:
         self.dtype = getattr(_C, _STORAGE_TYPES[name])
 
 
+def _get_layout(name):
+    return getattr(_C, name.rpartition(".")[2])
+
+
 _OWN_NAMES = {
+    ("torch.serialization", "_get_layout"): _get_layout,
     ("torch._utils", "_rebuild_tensor"): _rebuild_tensor_v2,
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor_v2,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,

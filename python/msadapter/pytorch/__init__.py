@@ -38,16 +38,10 @@ from msadapter.pytorch import autograd, cuda, random, special  # noqa: E402
 from msadapter.pytorch.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from msadapter.pytorch.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
-for _name in ("serialization", "nn", "optim", "utils"):
-    try:
-        globals()[_name] = __import__(f"msadapter.pytorch.{_name}", fromlist=[_name])
-    except ModuleNotFoundError as _error:
-        if _error.name != f"msadapter.pytorch.{_name}":
-            raise
-if "serialization" in globals():
-    load, save = serialization.load, serialization.save  # noqa: F821
-if "nn" in globals():
-    nn._functional.operators.add_to_torch(globals())  # noqa: F821
+from msadapter.pytorch import nn, optim, serialization, utils  # noqa: E402
+from msadapter.pytorch.serialization import load, save  # noqa: E402
+
+nn._functional.operators.add_to_torch(globals())
 
 
 def cast_to_adapter_tensor(value):

@@ -43,5 +43,6 @@ int msa_adam_step(msa_tensors params, msa_tensors grads, msa_tensors exp_avgs, m
                   const double *steps, const msa_adam_options *options) {
     const msa_tensors lists[] = {params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs};
     const adam a = {*options, steps};
-    return msa_optim_run(options->decoupled ? "adamw" : "adam", lists, 5, (const msa_optim_update[]){update_float, update_double}, &a);
+    return msa_optim_run(options->decoupled ? "adamw" : "adam", lists, 5, options->amsgrad ? 0 : 1u << 4,
+                         (const msa_optim_update[]){update_float, update_double}, &a);
 }

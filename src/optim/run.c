@@ -3,10 +3,10 @@
 
 #include "base/parallel.h"
 
-static int check(const char *op, const msa_tensors *lists, int n_lists) {
+static int check(const char *op, const msa_tensors *lists, int n_lists, unsigned optional) {
     static const char *const names[MSA_OPTIM_LISTS] = {"parameter", "gradient", "state", "state", "state"};
     for (int k = 1; k < n_lists; k++) {
-        if (lists[k].n == 0) continue;
+        if (lists[k].n == 0 && optional >> k & 1) continue;
         if (lists[k].n != lists[0].n)
             return msa_fail(MSA_VALUE_ERROR, "%s: %lld parameters but %lld of their %ss", op, (long long)lists[0].n, (long long)lists[k].n, names[k]);
     }
@@ -46,8 +46,9 @@ static void run_share(const msa_tensors *lists, int n_lists, const msa_optim_upd
     }
 }
 
-int msa_optim_run(const char *op, const msa_tensors *lists, int n_lists, const msa_optim_update update[2], const void *context) {
-    if (check(op, lists, n_lists) != 0) return -1;
+int msa_optim_run(const char *op, const msa_tensors *lists, int n_lists, unsigned optional, const msa_optim_update update[2],
+                  const void *context) {
+    if (check(op, lists, n_lists, optional) != 0) return -1;
     int64_t total = 0;
     for (int64_t i = 0; i < lists[0].n; i++) total += lists[0].data[i]->numel;
     int threads = msa_threads_for(total, MSA_GRAIN);

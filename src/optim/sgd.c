@@ -36,5 +36,5 @@ UPDATE(update_double, double)
 int msa_sgd_step(msa_tensors params, msa_tensors grads, msa_tensors buffers, const bool *first, const msa_sgd_options *options) {
     const msa_tensors lists[] = {params, grads, buffers};
     const sgd s = {*options, first};
-    return msa_optim_run("sgd", lists, 3, (const msa_optim_update[]){update_float, update_double}, &s);
+    return msa_optim_run("sgd", lists, 3, options->momentum == 0 ? 1u << 2 : 0, (const msa_optim_update[]){update_float, update_double}, &s);
 }

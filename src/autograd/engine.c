@@ -6,9 +6,6 @@
 
 #include "msadapter/ops.h"
 
-bool msa_node_is_accumulator(const msa_node *node);
-msa_tensor *msa_node_leaf(const msa_node *node);
-
 typedef struct {
     msa_node *node;
     uint32_t dependencies; /* edges into it that have not delivered yet */
@@ -24,7 +21,7 @@ typedef struct {
     size_t *heap; /* ready nodes: indices into slots, latest sequence first */
     size_t ready;
     bool selective; /* only nodes that are needed run */
-    bool keep_graph, create_graph;
+    bool keep_graph;
 } task;
 
 static size_t hash(const msa_node *node) { return (size_t)(((uintptr_t)node >> 4) * 0x9E3779B97F4A7C15ull); }
@@ -324,7 +321,7 @@ static void task_free(task *t) {
 }
 
 /* What comes into an output: the caller's cotangent, or one. */
-static msa_tensor *first_gradient(msa_tensor *output, msa_tensor *given, bool create_graph) {
+static msa_tensor *first_gradient(msa_tensor *output, msa_tensor *given) {
     if (given) {
         if (msa_same_sizes(output, given)) return msa_tensor_retain(given);
         return msa_fail_null(MSA_RUNTIME_ERROR,
@@ -346,10 +343,9 @@ static int execute(msa_tensors outputs, msa_tensors cotangents, bool retain_grap
     if (cotangents.n > 0 && cotangents.n != outputs.n)
         return msa_fail(MSA_RUNTIME_ERROR, "got %lld tensors and %lld gradients", (long long)outputs.n, (long long)cotangents.n);
     bool mode_before = msa_grad_mode;
-    task t = {.keep_graph = retain_graph, .create_graph = create_graph, .selective = inputs.n > 0};
+    task t = {.keep_graph = retain_graph, .selective = inputs.n > 0};
     msa_edge *roots = msa_calloc((size_t)(outputs.n ? outputs.n : 1), sizeof *roots);
     capture *captures = msa_calloc((size_t)(inputs.n ? inputs.n : 1), sizeof *captures);
-    int64_t n_roots = 0;
     int status = -1;
     if (!roots || !captures) goto done;
     for (int64_t i = 0; i < outputs.n; i++) {
@@ -358,9 +354,8 @@ static int execute(msa_tensors outputs, msa_tensors cotangents, bool retain_grap
             goto done;
         }
         if (msa_gradient_edge(outputs.data[i], &roots[i]) != 0) goto done;
-        n_roots++;
     }
-    if (count_dependencies(&t, roots, n_roots) != 0) goto done;
+    if (count_dependencies(&t, roots, outputs.n) != 0) goto done;
     for (int64_t i = 0; i < inputs.n; i++) {
         msa_tensor *input = inputs.data[i];
         if (!input->requires_grad) {
@@ -377,9 +372,9 @@ static int execute(msa_tensors outputs, msa_tensors cotangents, bool retain_grap
     }
     if (t.selective && mark_needed(&t) != 0) goto done;
     msa_grad_mode = create_graph;
-    for (int64_t i = 0; i < n_roots; i++) {
+    for (int64_t i = 0; i < outputs.n; i++) {
         msa_tensor *given = cotangents.n > 0 ? cotangents.data[i] : NULL;
-        msa_tensor *grad = first_gradient(outputs.data[i], given, create_graph);
+        msa_tensor *grad = first_gradient(outputs.data[i], given);
         if (grad) grad = fit(NULL, (uint32_t)i, roots[i].node, roots[i].input, grad);
         if (!grad || deliver(find(&t, roots[i].node), roots[i].input, grad) != 0) goto done;
     }

@@ -9,11 +9,9 @@
 #include "ops/internal.h"
 #include "tensor/internal.h"
 
-/* Not initial-exec: that would put all thread-local data of the library into the few hundred bytes that a program keeps for
+/* Not of the initial-exec model: that would put all thread-local data of the library into the few hundred bytes that a program keeps for
  * libraries loaded later, and importing the extension would fail. */
-#define MSA_FAST_TLS _Thread_local
-
-extern MSA_FAST_TLS bool msa_grad_mode;      /* whether operators record */
+extern _Thread_local bool msa_grad_mode;      /* whether operators record */
 
 typedef struct {
     const char *name;
@@ -105,6 +103,8 @@ int msa_node_attach(msa_node *node, uint32_t output, msa_tensor *result); /* int
 int msa_node_skip(msa_node *node, uint32_t output, msa_tensor *result);   /* that output has no gradient */
 int msa_node_rebase(msa_node *node, msa_tensor *self);                    /* self has been written in place */
 msa_node *msa_node_without_derivative(const char *op);
+bool msa_node_is_accumulator(const msa_node *node);
+msa_tensor *msa_node_leaf(const msa_node *node); /* of an accumulator, borrowed */
 static inline bool msa_node_wants(const msa_node *node, uint32_t edge) { return node->edges[edge].node != NULL; }
 static inline bool msa_node_wants_any(const msa_node *node, uint32_t from) {
     for (uint32_t i = from; i < node->n_edges; i++)

@@ -3,7 +3,7 @@
 
 #include "msadapter/ops.h"
 
-MSA_FAST_TLS bool msa_grad_mode = true;
+_Thread_local bool msa_grad_mode = true;
 
 static atomic_ullong next_sequence = 1;
 

@@ -9,10 +9,6 @@
 typedef float _Complex c64;
 typedef double _Complex c128;
 
-#define FOR_ROWS(rows) \
-    _Pragma("omp parallel for num_threads(msa_threads_for((rows).outer * (rows).inner, MSA_GRAIN)) schedule(static)") \
-    for (int64_t row = 0; row < (rows).outer; row++)
-
 static msa_tensor *new_result(const msa_rows *rows, msa_dtype dtype) {
     return msa_tensor_new((msa_ints){rows->sizes, rows->ndim}, dtype);
 }
@@ -176,12 +172,12 @@ static msa_tensor *summed(const char *op, msa_tensor *self, msa_ints dim, bool k
     switch (working) {
     case MSA_FLOAT32:
         if (rows.outer == 1) *(float *)to = (float)(sum_f32_threads(from, n) / over);
-        else FOR_ROWS(rows)((float *)to)[row] = (float)(sum_f32((const float *)from + row * n, n) / over);
+        else MSA_FOR_ROWS(rows)((float *)to)[row] = (float)(sum_f32((const float *)from + row * n, n) / over);
         break;
-    case MSA_FLOAT64: FOR_ROWS(rows)((double *)to)[row] = sum_f64((const double *)from + row * n, n) / over; break;
-    case MSA_COMPLEX64: FOR_ROWS(rows)((c64 *)to)[row] = (c64)(sum_c64((const c64 *)from + row * n, n) / over); break;
-    case MSA_COMPLEX128: FOR_ROWS(rows)((c128 *)to)[row] = sum_c128((const c128 *)from + row * n, n) / over; break;
-    default: FOR_ROWS(rows)((int64_t *)to)[row] = sum_i64((const int64_t *)from + row * n, n); break;
+    case MSA_FLOAT64: MSA_FOR_ROWS(rows)((double *)to)[row] = sum_f64((const double *)from + row * n, n) / over; break;
+    case MSA_COMPLEX64: MSA_FOR_ROWS(rows)((c64 *)to)[row] = (c64)(sum_c64((const c64 *)from + row * n, n) / over); break;
+    case MSA_COMPLEX128: MSA_FOR_ROWS(rows)((c128 *)to)[row] = sum_c128((const c128 *)from + row * n, n) / over; break;
+    default: MSA_FOR_ROWS(rows)((int64_t *)to)[row] = sum_i64((const int64_t *)from + row * n, n); break;
     }
     return finish(out, result);
 }
@@ -209,7 +205,7 @@ msa_tensor *mean_cpu(msa_tensor *self, msa_ints dim, bool keepdim, msa_dtype dty
 msa_tensor *mean_all_cpu(msa_tensor *self, msa_dtype dtype) { return mean_cpu(self, MSA_NO_INTS, false, dtype); }
 
 #define PRODUCT(T, ACC, COUNT) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *p = (const T *)from + row * n; \
         ACC s = 1; \
         for (int64_t k = 0; k < COUNT; k++) s *= p[k]; \
@@ -242,7 +238,7 @@ msa_tensor *prod_all_cpu(msa_tensor *self, msa_dtype dtype) { return product(sel
 
 /* For each element the product of the others of its row: prefix products times suffix products. */
 #define OTHERS(T) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *p = (const T *)from + row * n; \
         T *t = (T *)to + row * n, s = 1; \
         for (int64_t k = 0; k < n; k++) { \
@@ -282,7 +278,7 @@ msa_tensor *product_of_others_cpu(msa_tensor *self, msa_opt_int dim) {
 
 /* Extremes. A NaN wins, and the first of equals. `sign` is 1 for the largest, -1 for the smallest. */
 #define EXTREME(T, BETTER, IS_NAN) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *p = (const T *)from + row * n; \
         int64_t at = 0; \
         for (int64_t k = 1; k < n; k++) { \
@@ -359,7 +355,7 @@ static msa_tensor *truth(const char *op, msa_tensor *self, msa_ints dim, bool ke
     uint8_t *to = out->storage->data;
     const uint8_t *from = msa_data(rows.matrix);
     int64_t n = rows.inner;
-    FOR_ROWS(rows) {
+    MSA_FOR_ROWS(rows) {
         const uint8_t *p = from + row * n;
         int64_t k = 0;
         while (k < n && (p[k] != 0) == all) k++;
@@ -375,7 +371,7 @@ msa_tensor *any_all_cpu(msa_tensor *self) { return truth("any", self, MSA_NO_INT
 
 /* Variance in two passes: the mean, then the squares of what differs from it. */
 #define VARIANCE(T, R, SQUARE) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *p = (const T *)from + row * n; \
         MEAN_TYPE mean = 0; \
         for (int64_t k = 0; k < n; k++) mean += p[k]; \
@@ -471,7 +467,7 @@ msa_tensor *vector_norm_cpu(msa_tensor *self, msa_scalar ord, msa_ints dim, bool
     if (!out) return NULL;
     const char *from = msa_data(rows.matrix);
     int64_t n = rows.inner, step = n * (int64_t)msa_dtype_size(working);
-    FOR_ROWS(rows) {
+    MSA_FOR_ROWS(rows) {
         double norm = row_norm(from + row * step, working, n, order);
         if (real == MSA_FLOAT32) ((float *)out->storage->data)[row] = (float)norm;
         else ((double *)out->storage->data)[row] = norm;
@@ -480,7 +476,7 @@ msa_tensor *vector_norm_cpu(msa_tensor *self, msa_scalar ord, msa_ints dim, bool
 }
 
 #define LOGSUMEXP(T) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *p = (const T *)from + row * n; \
         double most = -INFINITY, s = 0; \
         bool nan = false; \

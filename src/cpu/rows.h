@@ -19,6 +19,11 @@ int msa_rows_open(msa_rows *rows, const char *op, msa_tensor *self, msa_ints dim
 static inline void msa_rows_close(msa_rows *rows) { msa_tensor_release(rows->matrix); }
 #define msa_auto_rows __attribute__((cleanup(msa_rows_close)))
 
+/* A loop over the rows, `row` being the number, on as many threads as their elements are worth. */
+#define MSA_FOR_ROWS(rows) \
+    _Pragma("omp parallel for num_threads(msa_threads_for((rows).outer * (rows).inner, MSA_GRAIN)) schedule(static)") \
+    for (int64_t row = 0; row < (rows).outer; row++)
+
 /* int64 for integers and bool, float32 for the short floats, the type itself otherwise. */
 static inline msa_dtype msa_working_type(msa_dtype d) {
     return msa_is_integral(d, true) ? MSA_INT64 : d == MSA_FLOAT16 || d == MSA_BFLOAT16 ? MSA_FLOAT32 : d;

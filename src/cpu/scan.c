@@ -8,12 +8,8 @@
 typedef float _Complex c64;
 typedef double _Complex c128;
 
-#define FOR_ROWS(rows) \
-    _Pragma("omp parallel for num_threads(msa_threads_for((rows).outer * (rows).inner, MSA_GRAIN)) schedule(static)") \
-    for (int64_t row = 0; row < (rows).outer; row++)
-
 #define SCAN(T, ACC, START, STEP) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *p = (const T *)from + row * n; \
         T *t = (T *)to + row * n; \
         ACC s = START; \
@@ -65,7 +61,7 @@ msa_tensor *cumprod_cpu(msa_tensor *self, int64_t dim, msa_dtype dtype) { return
 
 /* d/dx_k of sum_i g_i prod_{j<=i} x_j = sum_{i>=k} g_i prod_{j<=i, j!=k} x_j; quadratic in rows with zeros only. */
 #define CUMPROD_GRADIENT(T, CONJ) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *x = (const T *)from + row * n, *g = (const T *)slopes + row * n; \
         T *t = (T *)to + row * n; \
         bool zero = false; \
@@ -118,7 +114,7 @@ msa_tensor *cumprod_gradient_cpu(msa_tensor *grad, msa_tensor *self, int64_t dim
 
 /* Running extremes; later equals take over, NaN stays once seen. */
 #define RUNNING(T, BETTER) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *p = (const T *)from + row * n; \
         T *t = (T *)to + row * n; \
         int64_t *q = places + row * n, at = 0; \
@@ -156,7 +152,7 @@ int cummax_cpu(msa_tensor *self, int64_t dim, msa_tensor **results) { return run
 int cummin_cpu(msa_tensor *self, int64_t dim, msa_tensor **results) { return running("cummin", self, dim, false, results); }
 
 #define LOG_RUNNING(T) \
-    FOR_ROWS(rows) { \
+    MSA_FOR_ROWS(rows) { \
         const T *p = (const T *)from + row * n; \
         T *t = (T *)to + row * n; \
         double s = -INFINITY; \

@@ -53,8 +53,6 @@ msa_scalar msa_scalar_conjugated(msa_scalar value) {
     return value;
 }
 
-bool is_complex_type(msa_dtype dtype) { return msa_is_complex(dtype); }
-bool is_integral_type(msa_dtype dtype) { return msa_is_integral(dtype, true); }
 
 msa_tensor *unreduced(msa_tensor *grad, msa_ints sizes, msa_ints dims, bool keepdim) {
     int64_t shape[MSA_MAX_DIMS];
@@ -79,12 +77,4 @@ msa_tensor *permute_back(msa_tensor *grad, msa_ints dims) {
     int64_t inverse[MSA_MAX_DIMS];
     for (int64_t i = 0; i < dims.n; i++) inverse[dims.data[i] < 0 ? dims.data[i] + dims.n : dims.data[i]] = i;
     return msa_permute(grad, (msa_ints){inverse, dims.n});
-}
-
-msa_tensor *unsqueeze_like(msa_tensor *grad, msa_ints sizes) { return msa_reshape(grad, sizes); }
-
-msa_tensor *unsqueeze_like_dim(msa_tensor *grad, msa_ints sizes, int64_t dim) {
-    if (sizes.n == 0) return msa_tensor_retain(grad);
-    if (dim < 0) dim += sizes.n;
-    return sizes.data[dim] == 1 ? msa_unsqueeze(grad, dim) : msa_tensor_retain(grad);
 }

@@ -14,8 +14,6 @@ msa_scalar msa_scalar_divided(msa_scalar a, msa_scalar b);
 msa_scalar msa_scalar_conjugated(msa_scalar value);
 /* Refuses a zero among integer divisors. */
 int check_divisor(msa_tensor *self, msa_tensor *other);
-bool is_complex_type(msa_dtype dtype);
-bool is_integral_type(msa_dtype dtype);
 
 /* The gradient of a reduction laid out over the shape that was reduced: dims come back as size 1 unless kept. */
 msa_tensor *unreduced(msa_tensor *grad, msa_ints sizes, msa_ints dims, bool keepdim);
@@ -62,8 +60,6 @@ msa_tensor *split_gradient(msa_tensors grads, msa_ints sizes, msa_dtype dtype, i
 msa_list *cat_gradient(msa_tensor *grad, msa_tensors parts, int64_t dim);
 /* The permutation that undoes `dims`. */
 msa_tensor *permute_back(msa_tensor *grad, msa_ints dims);
-msa_tensor *unsqueeze_like(msa_tensor *grad, msa_ints sizes);
-msa_tensor *unsqueeze_like_dim(msa_tensor *grad, msa_ints sizes, int64_t dim);
 
 #include "ops/helpers_nn.h"
 

@@ -389,9 +389,6 @@ PyObject *msa_python_next_functions(msa_node *node) {
 
 static PyObject *node_next_functions(PyObject *self, void *unused) { return msa_python_next_functions(((python_node *)self)->node); }
 
-bool msa_node_is_accumulator(const msa_node *node);
-msa_tensor *msa_node_leaf(const msa_node *node);
-
 static PyObject *node_variable(PyObject *self, void *unused) {
     msa_node *node = ((python_node *)self)->node;
     if (!msa_node_is_accumulator(node)) {

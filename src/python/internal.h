@@ -55,7 +55,6 @@ int msa_python_add_module_base(PyObject *module);
 int msa_python_add_serialization(PyObject *module);
 int msa_python_add_optim(PyObject *module);
 int msa_python_add_text(PyObject *module); /* set_printoptions */
-int msa_python_add_vision(PyObject *module);
 
 /* Tensor protocols kept in files of their own. */
 PyObject *msa_python_get_item(PyObject *self, PyObject *key);

@@ -29,6 +29,12 @@ def kernel_signature(op, name):
     return f"{result}{name}({', '.join(params) or 'void'})"
 
 
+def saved_key(name):
+    """What is kept for a name of a formula: `self.ndim` and `self.numel` follow from `self.sizes`."""
+    base, dot, attribute = name.partition(".")
+    return base + dot + ("sizes" if attribute in ("ndim", "numel") else attribute)
+
+
 class Gradients:
     """What a row's formulas need: edges, saved values, and the code of its backward function."""
 
@@ -36,7 +42,7 @@ class Gradients:
         self.op = op
         self.singles = [p for p in op.params if p.is_tensor and any(p.name in names for names, _ in op.grads)]
         self.list = next((p for p in op.params if p.is_list and any(p.name in names for names, _ in op.grads)), None)
-        self.saved = {}  # key -> (slot, how, Value)
+        self.saved = {}  # key -> slot
         self.blocks = []
         self.differentiable = [r for r in op.results if r not in op.nondifferentiable]
         self.grad_names = {r: "grad" if len(self.differentiable) == 1 else f"grad_{r}" for r in self.differentiable}
@@ -119,21 +125,14 @@ class Gradients:
     def _save(self, name):
         if name in ("grad", "needs", "grads") or name.startswith("grad_") and name not in {p.name for p in self.op.params}:
             return
-        base, _, attribute = name.partition(".")
-        key = base + ("." + ("sizes" if attribute in ("sizes", "ndim", "numel") else attribute) if attribute else "")
-        if key in self.saved:
-            return
-        self.saved[key] = len(self.saved)
+        self.saved.setdefault(saved_key(name), len(self.saved))
 
     def users(self, key):
         """The parameters whose gradients need a saved value."""
         found = []
         for params, _, used in self.blocks:
             for name in used:
-                base, _, attribute = name.partition(".")
-                normal = base + ("." + ("sizes" if attribute in ("sizes", "ndim", "numel") else attribute)
-                                 if attribute else "")
-                if normal == key:
+                if saved_key(name) == key:
                     found += params
         return list(dict.fromkeys(p.name for p in found))
 
@@ -196,8 +195,7 @@ class Gradients:
         lines = []
         by_name = {p.name: p for p in self.op.params}
         for key, slot in self.saved.items():
-            if not any(n == key or n.startswith(key.split(".")[0] + ".") and key.endswith("sizes")
-                       and n.split(".")[1] in ("sizes", "ndim", "numel") for n in names):
+            if all(saved_key(name) != key for name in names):
                 continue
             base, _, attribute = key.partition(".")
             p = by_name.get(base)
@@ -355,7 +353,7 @@ class EntryWriter:
         return [f'if (!{p.c_name}) {{ msa_missing_argument("{op.name}", "{p.name}"); {failed} }}'
                 for p in op.params if p.type == "Tensor"]
 
-    def _record(self, op, gradients, has_formulas, outputs, failed):
+    def _record(self, op, gradients, has_formulas):
         """Statements that make the node and attach it to the outputs."""
         if op.never_differentiable or op.result in ("scalar", "none") and not op.mutates:
             return []
@@ -389,7 +387,7 @@ class EntryWriter:
         if op.sets_requires_grad:
             lines += ["if (requires_grad && msa_tensor_set_requires_grad(result, true) != 0) {",
                       "msa_tensor_release(result);", "return NULL;", "}"]
-        record = self._record(op, gradients, has_formulas, None, failed)
+        record = self._record(op, gradients, has_formulas)
         if record:
             lines += record
             if has_formulas:
@@ -454,7 +452,7 @@ class EntryWriter:
         others = [p for p in op.params if (p.is_tensor or p.is_list) and p is not name]
         lines += self._in_place_checks(op, others)
         needs_self = has_formulas and "self" in gradients.saved
-        record = self._record(op, gradients, has_formulas, None, "NULL")
+        record = self._record(op, gradients, has_formulas)
         if needs_self:
             users = [p for p in op.params if p.name in gradients.users("self")]
             condition = " || ".join(Gradients.wants(p) for p in users)
@@ -501,7 +499,7 @@ class EntryWriter:
         if needs_self:
             lines += ["msa_auto msa_tensor *original_ = NULL;", "if (msa_grad_mode) {", "original_ = msa_clone(self, -1);",
                       "if (!original_) return NULL;", "}"]
-        record = self._record(op, gradients, has_formulas, None, "NULL")
+        record = self._record(op, gradients, has_formulas)
         lines += self._before_write(record, gradients, has_formulas, needs_self)
         lines += ["bool recording_ = msa_grad_mode;", "msa_grad_mode = false;",
                   f"int status_ = {op.how}({', '.join(self._arguments(op))});", "msa_grad_mode = recording_;",

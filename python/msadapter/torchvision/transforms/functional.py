@@ -143,9 +143,6 @@ def get_image_size(img):
     return list(img.size) if _is_picture(img) else [img.shape[-1], img.shape[-2]]
 
 
-get_dimensions_of = get_image_size
-
-
 def _target_size(img, size, max_size):
     width, height = get_image_size(img)
     if not isinstance(size, int) and len(size) == 2:

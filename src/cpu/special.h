@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "cpu/special_functions.h"
+
 static inline double special_digamma(double x) {
     if (x == 0) return copysign(INFINITY, -x);
     double shift = 0;
@@ -63,10 +65,11 @@ static inline double special_zeta(double x, double q) {
     return s;
 }
 
-static inline double special_polygamma(int64_t n, double x) {
+/* `narrow`: the sine of the reflection in float32, whose rounding next to the poles is then the same as PyTorch's. */
+static inline double special_polygamma(int64_t n, double x, int narrow) {
     if (n == 0) return special_digamma(x);
     if (n == 1 && x < 0) { /* reflection, which keeps the digits of the trigamma function */
-        double s = sin(M_PI * x);
+        double s = narrow ? sinf((float)M_PI * (float)x) : sin(M_PI * x);
         return -special_zeta(2, 1 - x) + (M_PI * M_PI) / (s * s);
     }
     return (n % 2 ? 1 : -1) * tgamma((double)n + 1) * special_zeta((double)n + 1, x);
@@ -113,15 +116,48 @@ static inline double special_erfinv(double x) {
 
 #define SPECIAL(P, T) \
     static inline T P##_digamma(T a) { return (T)special_digamma(a); } \
-    static inline T P##_polygamma(int64_t n, T a) { return (T)special_polygamma(n, a); } \
+    static inline T P##_polygamma(int64_t n, T a) { return (T)special_polygamma(n, a, sizeof(T) == 4); } \
     static inline T P##_zeta(T x, T q) { return (T)special_zeta(x, q); } \
     static inline T P##_i0(T a) { return (T)special_bessel_i(0, a, 0); } \
     static inline T P##_i0e(T a) { return (T)special_bessel_i(0, a, 1); } \
     static inline T P##_i1(T a) { return (T)special_bessel_i(1, a, 0); } \
     static inline T P##_i1e(T a) { return (T)special_bessel_i(1, a, 1); } \
-    static inline T P##_erfinv(T a) { return (T)special_erfinv(a); }
+    static inline T P##_erfinv(T a) { return (T)special_erfinv(a); } \
+    static inline T P##_i0e_slope(T a, T value) { return (T)(special_bessel_i(1, a, 1) - ((a > 0) - (a < 0)) * (double)value); } \
+    static inline T P##_i1e_slope(T a, T value) { \
+        return a == 0 ? (T)0.5 : (T)(special_bessel_i(0, a, 1) - (double)value * (((a > 0) - (a < 0)) + 1 / (double)a)); \
+    } \
+    static inline T P##_bessel_j0(T a) { return (T)j0(a); } \
+    static inline T P##_bessel_j1(T a) { return (T)j1(a); } \
+    static inline T P##_bessel_y0(T a) { return a < 0 ? (T)NAN : (T)y0(a); } \
+    static inline T P##_bessel_y1(T a) { return a < 0 ? (T)NAN : (T)y1(a); } \
+    static inline T P##_bessel_k(int order, T a, int scaled) { return (T)msa_special_bessel_k(order, a, scaled); } \
+    static inline T P##_airy_ai(T a) { return (T)msa_special_airy_ai(a); } \
+    static inline T P##_spherical_bessel_j0(T a) { return (T)msa_special_spherical_bessel_j0(a); } \
+    static inline T P##_igamma(T a, T x) { return (T)msa_special_gamma_p(a, x); } \
+    static inline T P##_igammac(T a, T x) { return (T)msa_special_gamma_q(a, x); } \
+    static inline T P##_erfcx(T a) { return (T)msa_special_erfcx(a); } \
+    static inline T P##_log_ndtr(T a) { return (T)msa_special_log_ndtr(a); } \
+    static inline T P##_ndtri(T a) { return (T)msa_special_ndtri(a); } \
+    static inline T P##_xlog1py(T a, T b) { return b != b ? (T)NAN : a == 0 ? 0 : (T)(a * log1p(b)); } \
+    static inline T P##_entr(T a) { return a > 0 ? (T)(-a * log(a)) : a == 0 ? 0 : a != a ? a : -(T)INFINITY; }
 SPECIAL(f32, float)
 SPECIAL(f64, double)
 #undef SPECIAL
+
+/* A degree given as a number of the operand's type; what no integer can hold counts as none. */
+static inline int64_t special_degree(double n) { return n > -1e18 && n < 1e18 ? (int64_t)n : -1; }
+#define POLYNOMIAL(name) \
+    static inline float f32_##name(float x, float n) { return (float)msa_special_##name(x, special_degree(n)); } \
+    static inline double f64_##name(double x, double n) { return msa_special_##name(x, special_degree(n)); }
+POLYNOMIAL(chebyshev_t)
+POLYNOMIAL(chebyshev_u)
+POLYNOMIAL(chebyshev_v)
+POLYNOMIAL(chebyshev_w)
+POLYNOMIAL(hermite_h)
+POLYNOMIAL(hermite_he)
+POLYNOMIAL(laguerre_l)
+POLYNOMIAL(legendre_p)
+#undef POLYNOMIAL
 
 #endif

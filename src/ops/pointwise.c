@@ -47,6 +47,36 @@ msa_tensor *float_power_tensor(msa_tensor *self, msa_tensor *exponent) {
     return base && power ? msa_pow_values(base, power) : NULL;
 }
 
+msa_tensor *float_power_inplace(msa_tensor *self, msa_tensor *exponent) {
+    bool complex = msa_is_complex((msa_dtype)self->dtype) || msa_is_complex((msa_dtype)exponent->dtype);
+    msa_dtype type = complex ? MSA_COMPLEX128 : MSA_FLOAT64;
+    if ((msa_dtype)self->dtype != type)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "the base given to float_power_ has dtype %s but the operation's result requires dtype %s",
+                             msa_dtype_type_name((msa_dtype)self->dtype), msa_dtype_type_name(type));
+    msa_auto msa_tensor *power = msa_to_dtype(exponent, type, false, false, -1);
+    return power ? msa_pow_Tensor_Tensor_(self, power) : NULL;
+}
+
+/* log pi p (p - 1) / 4 + the sum of lgamma(self - i / 2) for i < p. */
+msa_tensor *mvlgamma_values(msa_tensor *self, int64_t p) {
+    if (p < 1) return msa_fail_null(MSA_RUNTIME_ERROR, "p has to be greater than or equal to 1");
+    if (self->dtype == MSA_BOOL || msa_is_complex((msa_dtype)self->dtype))
+        return msa_fail_null(MSA_RUNTIME_ERROR, "mvlgamma: %s is not supported", msa_dtype_type_name((msa_dtype)self->dtype));
+    msa_dtype type = msa_is_inexact((msa_dtype)self->dtype) ? (msa_dtype)self->dtype : msa_default_dtype();
+    msa_auto msa_tensor *x = msa_to_dtype(self, type, false, false, -1);
+    msa_auto msa_tensor *sum = x ? msa_lgamma(x) : NULL;
+    for (int64_t i = 1; sum && i < p; i++) {
+        msa_auto msa_tensor *shift = msa_wrap_number(msa_float((double)i / 2));
+        msa_auto msa_tensor *less = shift ? msa_sub(x, shift, msa_int(1)) : NULL;
+        msa_auto msa_tensor *term = less ? msa_lgamma(less) : NULL;
+        msa_tensor *next = term ? msa_add(sum, term, msa_int(1)) : NULL;
+        msa_tensor_release(sum);
+        sum = next;
+    }
+    msa_auto msa_tensor *constant = msa_wrap_number(msa_float((double)p * ((double)p - 1) / 4 * 1.1447298858494002)); /* log pi */
+    return sum && constant ? msa_add(sum, constant, msa_int(1)) : NULL;
+}
+
 /* self^2 with an integer exponent: truth values become integers. */
 msa_tensor *square_values(msa_tensor *self) {
     if (self->dtype != MSA_BOOL) return msa_square_values(self);

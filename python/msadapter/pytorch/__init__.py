@@ -62,4 +62,5 @@ def cast_to_adapter_tensor(value):
     return value
 
 
+torch = __import__("sys").modules[__name__]  # torch.torch, as PyTorch's own package has it
 del _name

@@ -7,8 +7,8 @@ from msadapter import _C
 _ops = _C._ops
 
 __all__ = ["hann_window", "hamming_window", "blackman_window", "bartlett_window", "masked_scatter", "select_scatter", "slice_scatter",
-           "diagonal_scatter", "narrow_copy", "renorm", "histc", "cumulative_trapezoid", "mvlgamma"]
-TENSOR_METHODS = ["masked_scatter", "select_scatter", "slice_scatter", "diagonal_scatter", "narrow_copy", "renorm", "histc", "mvlgamma"]
+           "diagonal_scatter", "narrow_copy", "renorm", "histc", "cumulative_trapezoid"]
+TENSOR_METHODS = ["masked_scatter", "select_scatter", "slice_scatter", "diagonal_scatter", "narrow_copy", "renorm", "histc"]
 
 
 def _window(name, length, periodic, formula, dtype, layout, device, requires_grad):
@@ -139,13 +139,3 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     if x.dim() == 1:
         steps = steps.reshape([-1 if i == dim else 1 for i in range(y.dim())])
     return (pairs * steps).cumsum(dim) / 2
-
-
-def mvlgamma(input, p):
-    """The logarithm of the multivariate gamma function of p dimensions."""
-    if p < 1:
-        raise RuntimeError("p has to be greater than or equal to 1")
-    if bool((input <= (p - 1) / 2).any()):
-        raise RuntimeError("All elements must be greater than (p-1)/2")
-    total = sum(((input - i / 2).lgamma() for i in range(1, p)), input.lgamma())
-    return total + p * (p - 1) * math.log(math.pi) / 4

@@ -61,6 +61,14 @@ msa_list *cat_gradient(msa_tensor *grad, msa_tensors parts, int64_t dim);
 /* The permutation that undoes `dims`. */
 msa_tensor *permute_back(msa_tensor *grad, msa_ints dims);
 
+/* Gradients of folds by index (scatter_reduce.c). */
+msa_tensor *scatter_reduce_self_gradient(msa_tensor *grad, msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *src, const char *reduce, bool include_self, msa_tensor *result);
+msa_tensor *scatter_reduce_src_gradient(msa_tensor *grad, msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *src, const char *reduce, bool include_self, msa_tensor *result);
+msa_tensor *index_reduce_self_gradient(msa_tensor *grad, msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *source, const char *reduce, bool include_self, msa_tensor *result);
+msa_tensor *index_reduce_source_gradient(msa_tensor *grad, msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *source, const char *reduce, bool include_self, msa_tensor *result);
+msa_tensor *put_self_gradient(msa_tensor *grad, msa_tensor *index, bool accumulate);
+msa_tensor *put_source_gradient(msa_tensor *grad, msa_tensor *index, msa_ints sizes);
+
 #include "ops/helpers_nn.h"
 
 #endif

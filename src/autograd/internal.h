@@ -146,6 +146,10 @@ int msa_check_written(const char *op, msa_tensor *self, msa_tensor *result);
 int msa_write_inplace(const char *op, msa_tensor *self, msa_tensor *result);
 int msa_check_out(const char *op, msa_tensor *out, bool requires_grad);
 int msa_write_out(const char *op, msa_tensor *out, msa_tensor *result);
+/* For operators that convert nothing on the way: `out` has the result's type, and shares no element with the operands (entries
+ * may be NULL) or with itself. */
+int msa_check_out_apart(const char *op, const msa_tensor *out, msa_tensors operands);
+int msa_write_out_exactly(const char *op, msa_tensor *out, msa_tensor *result);
 int msa_missing_argument(const char *op, const char *name);
 
 /* Hooks. The list owns the hook. */

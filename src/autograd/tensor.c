@@ -270,6 +270,43 @@ int msa_write_out(const char *op, msa_tensor *out, msa_tensor *result) {
     return 0;
 }
 
+/* The bytes from the first to behind the last element. */
+static void span_of(const msa_tensor *t, int64_t *begin, int64_t *end) {
+    const int64_t size = (int64_t)msa_dtype_size((msa_dtype)t->dtype);
+    int64_t last = t->offset;
+    for (int i = 0; i < t->ndim; i++) last += (t->sizes[i] - 1) * t->strides[i];
+    *begin = t->offset * size;
+    *end = (last + 1) * size;
+}
+
+int msa_check_out_apart(const char *op, const msa_tensor *out, msa_tensors operands) {
+    if (!out || !out->numel) return 0;
+    for (int i = 0; i < out->ndim; i++)
+        if (out->strides[i] == 0 && out->sizes[i] > 1)
+            return msa_fail(MSA_RUNTIME_ERROR,
+                            "%s: unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                            "Please clone() the tensor before performing the operation.", op);
+    int64_t begin, end, from, to;
+    span_of(out, &begin, &end);
+    for (int64_t k = 0; k < operands.n; k++) {
+        const msa_tensor *t = operands.data[k];
+        if (!t || !t->numel || t->storage != out->storage) continue;
+        span_of(t, &from, &to);
+        if (from < end && begin < to)
+            return msa_fail(MSA_RUNTIME_ERROR,
+                            "%s: unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                            "location. Please clone() the tensor before performing the operation.", op);
+    }
+    return 0;
+}
+
+int msa_write_out_exactly(const char *op, msa_tensor *out, msa_tensor *result) {
+    if (out->dtype != result->dtype)
+        return msa_fail(MSA_RUNTIME_ERROR, "%s: Expected out tensor to have dtype %s, but got %s instead", op, msa_dtype_name((msa_dtype)result->dtype),
+                        msa_dtype_name((msa_dtype)out->dtype));
+    return msa_write_out(op, out, result);
+}
+
 int msa_missing_argument(const char *op, const char *name) {
     /* A NULL that came out of a failed call keeps that call's error. */
     if (msa_error_get() != MSA_OK) return -1;

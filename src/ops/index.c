@@ -436,10 +436,13 @@ msa_tensor *linspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, msa_dt
     double *p = wide->storage->data;
     int64_t half = steps / 2;
     double over = steps > 1 ? (double)(steps - 1) : 1;
+    if (msa_is_integral(dtype, true)) { /* the ends are made integers first */
+        re[0] = trunc(re[0]);
+        re[1] = trunc(re[1]);
+    }
     /* From both ends, so that both are exact. In float the step is a float's, as PyTorch has it. */
     double step = (re[1] - re[0]) / over, step_im = (im[1] - im[0]) / over;
     if (dtype == MSA_FLOAT32) step = (double)(((float)re[1] - (float)re[0]) / (float)over);
-    if (msa_is_integral(dtype, true)) step = (re[1] - re[0]) / over;
     for (int64_t i = 0; i < steps; i++) {
         bool front = i < half || steps == 1;
         double x = front ? re[0] + step * (double)i : re[1] - step * (double)(steps - 1 - i);

@@ -118,6 +118,11 @@ int aminmax_values(msa_tensor *self, msa_opt_int dim, bool keepdim, msa_tensor *
     msa_ints dims = dim.has ? MSA_INTS(dim.v) : (msa_ints){NULL, 0};
     msa_auto msa_tensor *least = msa_amin(self, dims, keepdim), *most = least ? msa_amax(self, dims, keepdim) : NULL;
     if (!most) return -1;
+    if (self->ndim == 0 && dim.has && keepdim) { /* unlike amin and amax this makes a 0-dim tensor a vector */
+        results[0] = msa_reshape(least, MSA_INTS(1));
+        results[1] = results[0] ? msa_reshape(most, MSA_INTS(1)) : NULL;
+        return results[1] ? 0 : -1;
+    }
     results[0] = msa_take(least);
     results[1] = msa_take(most);
     return 0;

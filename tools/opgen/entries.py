@@ -519,15 +519,20 @@ class EntryWriter:
             lines += ["if (!computed_) return -1;", "msa_tensor_release(computed_);", "msa_bump_version(out);", "return 0;", "}"]
             return lines
         args = ", ".join(p.c_name for p in op.params)
+        if op.exact_out:
+            inputs = ", ".join(p.c_name for p in op.params if p.is_tensor)
+            lines += [f'if (msa_check_out_apart("{op.name}", {target}, MSA_TENSORS({inputs})) != 0) return -1;'
+                      for target in (["out"] if op.result == "tensor" else [f"out[{i}]" for i in range(count)])]
         lines += ["bool recording_ = msa_grad_mode;", "msa_grad_mode = false;"]
+        write = "msa_write_out_exactly" if op.exact_out else "msa_write_out"
         if op.result == "tensor":
             lines += [f"msa_auto msa_tensor *computed_ = msa_{op.c_name}({args});", "msa_grad_mode = recording_;",
-                      f'return computed_ ? msa_write_out("{op.name}", out, computed_) : -1;', "}"]
+                      f'return computed_ ? {write}("{op.name}", out, computed_) : -1;', "}"]
         elif op.result == "tensors":
             lines += [f"msa_tensor *computed_[{count}];", f"int status_ = msa_{op.c_name}({args}, computed_);",
                       "msa_grad_mode = recording_;", "if (status_ != 0) return -1;",
                       f"for (int i = 0; i < {count}; i++) {{",
-                      f'if (status_ == 0 && computed_[i]) status_ = msa_write_out("{op.name}", out[i], computed_[i]);',
+                      f'if (status_ == 0 && computed_[i]) status_ = {write}("{op.name}", out[i], computed_[i]);',
                       "msa_tensor_release(computed_[i]);", "}", "return status_;", "}"]
         else:
             raise TableError("out= needs tensor results")

@@ -29,7 +29,7 @@ OPTIONS = ("dtype? dtype=None", "layout? layout=None", "device? device=None", "b
            "bool requires_grad=False")
 WORKS = ("pointwise", "kernel", "view", "composite", "function", "mutate")
 KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check", "numbers",
-        *WORKS}
+        "exact_out", *WORKS}
 FORMS = {"function", "method", "inplace", "out"}
 C_KEYWORDS = {"default", "float", "double", "int", "long", "short", "char", "register", "signed", "unsigned", "break",
               "const", "continue", "auto", "static", "switch", "case", "do", "for", "if", "else", "while", "return",
@@ -94,6 +94,7 @@ class Operator:
             raise TableError(f"exactly one of {', '.join(WORKS)} is wanted, got {works}")
         self.work = works[0]
         self.how = row[self.work]
+        self.exact_out = bool(row.get("exact_out", False))
         self.mutates = self.work == "mutate"
         self.sets_requires_grad = any(p.name == "requires_grad" for p in self.params)
         nondifferentiable = row.get("nondifferentiable", "")

@@ -6,9 +6,9 @@ _ops = _C._ops
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "hstack", "vstack", "row_stack", "dstack", "column_stack", "tensor_split", "hsplit", "vsplit",
            "dsplit", "ravel", "unflatten", "meshgrid", "block_diag", "cartesian_prod", "combinations", "tensordot", "kron", "einsum", "cdist", "cross",
-           "diff", "trapezoid", "trapz", "rot90", "diagflat", "isin", "searchsorted", "bucketize", "quantile", "cov", "corrcoef", "complex", "polar",
+           "diff", "trapezoid", "trapz", "rot90", "diagflat", "isin", "searchsorted", "bucketize", "quantile", "nanquantile", "cov", "corrcoef", "complex", "polar",
            "matrix_power", "dist"]
-TENSOR_METHODS = ["tensor_split", "hsplit", "vsplit", "dsplit", "ravel", "unflatten", "kron", "cross", "diff", "rot90", "diagflat", "quantile", "cov",
+TENSOR_METHODS = ["tensor_split", "hsplit", "vsplit", "dsplit", "ravel", "unflatten", "kron", "cross", "diff", "rot90", "diagflat", "quantile", "nanquantile", "cov",
                   "corrcoef", "matrix_power", "dist"]
 
 
@@ -394,6 +394,8 @@ trapz = trapezoid
 
 def rot90(input, k=1, dims=(0, 1)):
     """Turned k times by 90 degrees in the plane of two dimensions."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     a, b = dims
     if input.dim() < 2 or _dim(a, input.dim()) == _dim(b, input.dim()):
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
@@ -440,43 +442,90 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """Quantiles along dim, of all elements when None; q a number or a vector, which becomes the first dimension."""
+def _quantile(name, input, q, dim, keepdim, interpolation, skip_nans, out):
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+    if input.dtype not in (_C.float32, _C.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if not _is_tensor(q):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
         q = _C.tensor(q, dtype=input.dtype)
+    if q.dim() > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype is not input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if not bool(((q >= 0) & (q <= 1)).all()):
-        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     ndim = input.dim()
-    at = None if dim is None else _dim(dim, ndim)
-    lines = (input.reshape(-1) if dim is None else input.movedim(at, -1)).sort(-1)[0]
-    n = lines.size(-1)
-    if n == 0:
-        raise RuntimeError("quantile() input tensor must be non-empty")
-    place = q.reshape(-1) * (n - 1)
+    at = None if dim is None else _dim(dim, max(ndim, 1))
+    lines = (input.reshape(-1) if dim is None or ndim == 0 else input.movedim(at, -1)).sort(-1)[0]
+    if lines.size(-1) == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    nans = lines.isnan()
+    if skip_nans:  # they are sorted behind the values
+        last = ((~nans).sum(-1, keepdim=True) - 1).clamp(min=0)
+    else:
+        last = _ops.full(lines.shape[:-1] + (1,), lines.size(-1) - 1)
+    place = q.reshape(-1) * last
     if interpolation == "nearest":
         place = place.round()
     low, high = place.floor().to(_C.int64), place.ceil().to(_C.int64)
-    below, above = lines.index_select(-1, low), lines.index_select(-1, high)
+    below, above = lines.gather(-1, low), lines.gather(-1, high)
     if interpolation == "lower":
         result = below
     elif interpolation == "higher":
         result = above
     else:
-        result = below.lerp(above, 0.5 if interpolation == "midpoint" else (place - low).expand(below.shape))
-    nans = lines.isnan().any(-1, keepdim=True)
-    result = result.masked_fill(nans, float("nan")).movedim(-1, 0)
-    if keepdim:
+        result = below.lerp(above, 0.5 if interpolation == "midpoint" else place - low)
+    if not skip_nans:
+        result = result.masked_fill(nans.any(-1, keepdim=True), float("nan"))
+    result = result.movedim(-1, 0)
+    if keepdim and ndim:
         result = result.reshape([result.size(0)] + [1] * ndim) if dim is None else result.unsqueeze(at + 1)
-    return result.squeeze(0) if q.dim() == 0 else result
+    result = result.squeeze(0) if q.dim() == 0 else result
+    return result if out is None else _into(out, result)
+
+
+def _into(out, result):
+    """The result written to `out`, which takes its shape."""
+    if out.dtype is not result.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
+    if _C.is_grad_enabled() and (result.requires_grad or out.requires_grad):
+        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """Quantiles along dim, of all elements when None; q a number or a vector, which becomes the first dimension."""
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False, out)
+
+
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """quantile() of the elements that are not NaN."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)
 
 
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables (rows) over observations (columns)."""
     if input.dim() > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions")
-    x = _at_least_2(input)
+    if input.dtype is _C.bool:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    x = _at_least_2(input if input.is_floating_point() or input.is_complex() else input.to(_C.get_default_dtype()))
+    for name, weight, right_type in (("fweights", fweights, "integral"), ("aweights", aweights, "floating point")):
+        if weight is None:
+            continue
+        if weight.dim() > 1:
+            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weight.dim()} dimensions")
+        if weight.is_floating_point() is not (right_type == "floating point") or weight.is_complex():
+            raise RuntimeError(f"cov(): expected {name} to have {right_type} dtype but got {name} with {weight.dtype} dtype")
+        if weight.numel() != x.size(1):
+            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {weight.numel()} numel")
+        if bool((weight < 0).any()):
+            raise RuntimeError(f"cov(): {name} cannot be negative")
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     if weights is None:
         total, mean, norm = x.size(1), x.mean(1, keepdim=True), x.size(1) - correction
@@ -484,9 +533,14 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         total = weights.sum()
         mean = (x * weights).sum(1, keepdim=True) / total
         norm = total - correction if aweights is None else total - correction * (weights * aweights).sum() / total
+    if bool(norm <= 0):
+        import warnings
+
+        warnings.warn("cov(): degrees of freedom is <= 0", stacklevel=2)
+        norm = 0
     centred = x - mean
     result = (centred if weights is None else centred * weights).mm(centred.t().conj()) / norm
-    return result.squeeze() if input.dim() < 2 else result
+    return result.squeeze()
 
 
 def corrcoef(input):
@@ -510,6 +564,8 @@ def complex(real, imag):  # noqa: A001
 
 def polar(abs, angle):  # noqa: A002
     """Complex numbers of magnitudes and angles."""
+    if not (_is_tensor(abs) and _is_tensor(angle)):
+        raise TypeError("polar(): arguments 'abs' and 'angle' must be Tensors")
     return complex(abs * angle.cos(), abs * angle.sin())
 
 

@@ -6,9 +6,10 @@ from msadapter import _C
 
 _ops = _C._ops
 
-__all__ = ["hann_window", "hamming_window", "blackman_window", "bartlett_window", "masked_scatter", "select_scatter", "slice_scatter",
-           "diagonal_scatter", "narrow_copy", "renorm", "histc", "cumulative_trapezoid"]
-TENSOR_METHODS = ["masked_scatter", "select_scatter", "slice_scatter", "diagonal_scatter", "narrow_copy", "renorm", "histc"]
+__all__ = ["hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window", "masked_scatter", "select_scatter", "slice_scatter",
+           "diagonal_scatter", "narrow_copy", "renorm", "histc", "cumulative_trapezoid", "vander",
+           "histogramdd", "gradient", "adjoint", "resolve_conj", "resolve_neg", "is_conj", "unsafe_chunk", "unsafe_split"]
+TENSOR_METHODS = ["masked_scatter", "select_scatter", "slice_scatter", "diagonal_scatter", "narrow_copy", "renorm", "histc", "masked_scatter_", "renorm_", "fill_diagonal_"]
 
 
 def _window(name, length, periodic, formula, dtype, layout, device, requires_grad):
@@ -46,6 +47,13 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
     return _window("bartlett_window", window_length, periodic, lambda k: 1 - (2 * k - 1).abs(), dtype, layout, device, requires_grad)
 
 
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, requires_grad=False):
+    """I0(beta sqrt(1 - x^2)) / I0(beta) for x from -1 to 1: (window_length)."""
+    top = _ops.i0(_C.tensor(float(beta), dtype=_C.float64))
+    return _window("kaiser_window", window_length, periodic, lambda k: _ops.i0(beta * (1 - (2 * k - 1) ** 2).clamp(min=0).sqrt()) / top, dtype, layout,
+                   device, requires_grad)
+
+
 def masked_scatter(input, mask, source):
     """A copy of input with the elements of source, in order, where mask holds."""
     if mask.dtype is not _C.bool:
@@ -61,6 +69,11 @@ def masked_scatter(input, mask, source):
         raise RuntimeError("Number of elements of source < number of ones in mask")
     positions = _ops.argwhere(flat).reshape(-1)
     return _ops.index_copy(input.reshape(-1), 0, positions, source.reshape(-1)[:count]).reshape(input.shape)
+
+
+def masked_scatter_(input, mask, source):
+    """masked_scatter into input itself; mask is broadcast to it."""
+    return input.copy_(masked_scatter(input, mask.expand(input.shape), source))
 
 
 def _scattered(input, src, part):
@@ -106,6 +119,27 @@ def renorm(input, p, dim, maxnorm):
     return input * _ops.where(norms > maxnorm, maxnorm / (norms + 1e-7), _ops.ones_like(norms))
 
 
+def renorm_(input, p, dim, maxnorm):
+    """renorm of input itself."""
+    return input.copy_(renorm(input.clone(), p, dim, maxnorm))
+
+
+def fill_diagonal_(input, fill_value, wrap=False):
+    """The main diagonal (of all dimensions, which then have one size) set to a number; again below it in tall matrices with wrap."""
+    if input.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if input.dim() > 2 and len(set(input.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows, columns = input.size(0), input.size(1)
+    size, step = min(input.shape), sum(input.stride())
+    input.as_strided([size], [step], input.storage_offset()).fill_(fill_value)
+    if wrap and input.dim() == 2 and rows > columns + 1:
+        for start in range(columns + 1, rows, columns + 1):
+            part = input[start:]
+            part.as_strided([min(part.shape)], [step], part.storage_offset()).fill_(fill_value)
+    return input
+
+
 def histc(input, bins=100, min=0, max=0):
     """How many elements fall into each of `bins` even intervals from min to max (those of input when both are equal)."""
     if bins <= 0:
@@ -139,3 +173,126 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     if x.dim() == 1:
         steps = steps.reshape([-1 if i == dim else 1 for i in range(y.dim())])
     return (pairs * steps).cumsum(dim) / 2
+
+
+def vander(x, N=None, increasing=False):
+    """Vandermonde's matrix of a vector: its powers as N columns (as many as elements when None), falling unless `increasing`."""
+    if x.dim() != 1:
+        raise RuntimeError(f"x must be a one-dimensional tensor, but got {x.dim()} dimensions")
+    n = x.size(0) if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    if not (x.is_floating_point() or x.is_complex()):
+        x = x.to(_C.int64)
+    if n == 0 or x.numel() == 0:
+        return x.new_empty((x.size(0), n))
+    ones = _ops.ones_like(x).unsqueeze(1)
+    powers = _ops.cat([ones, x.unsqueeze(1).expand(-1, n - 1).cumprod(1)], 1) if n > 1 else ones
+    return powers if increasing else powers.flip(1)
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density=False):  # noqa: A002
+    """How many points (..., D) lie in each bin: (hist with D dimensions, D vectors of edges).
+
+    bins: a number for all dimensions, or a number or vector of edges for each; range: D pairs of ends, for numbers of bins.
+    """
+    if input.dim() < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    dims = input.size(-1)
+    bins = [bins] * dims if isinstance(bins, int) else list(bins)
+    if len(bins) != dims:
+        raise RuntimeError(f"torch.histogramdd: expected {dims} sequences of bin edges for a {dims}-dimensional histogram but got {len(bins)}")
+    if isinstance(bins[0], int):
+        edges = tuple(_ops._histogram_edges(input, d, n, range) for d, n in enumerate(bins))
+    elif range is not None:
+        raise TypeError("histogramdd(): argument 'range' goes with numbers of bins, not with edges")
+    else:
+        edges = tuple(bins)
+    from collections import namedtuple
+
+    result = namedtuple("histogramdd", ["hist", "bin_edges"], module="torch.return_types")
+    return result(_ops._histogram_counts(input, edges, weight, density), edges)
+
+
+def _differences(f, dim, spacing, edge_order):
+    """The derivative of f along dim: second order inside, edge_order at both ends. spacing: a number, or the points."""
+    n = f.size(dim)
+
+    def part(start, count):
+        return f.narrow(dim, start, count)
+
+    if isinstance(spacing, _C.TensorBase):
+        steps = spacing.narrow(0, 1, n - 1) - spacing.narrow(0, 0, n - 1)
+        steps = steps.reshape([-1 if i == dim else 1 for i in range(f.dim())])
+        before, after = steps.narrow(dim, 0, n - 2), steps.narrow(dim, 1, n - 2)
+        inner = (part(0, n - 2) * (-after / (before * (before + after))) + part(1, n - 2) * ((after - before) / (before * after))
+                 + part(2, n - 2) * (before / (after * (before + after))))
+        first, second = steps.narrow(dim, 0, 1), steps.narrow(dim, min(1, n - 2), 1)
+        last, earlier = steps.narrow(dim, n - 2, 1), steps.narrow(dim, max(n - 3, 0), 1)
+    else:
+        inner = (part(2, n - 2) - part(0, n - 2)) / (2 * spacing)
+        first = second = last = earlier = spacing
+    if edge_order == 1:
+        left, right = (part(1, 1) - part(0, 1)) / first, (part(n - 1, 1) - part(n - 2, 1)) / last
+    else:
+        left = (part(0, 1) * (-(2 * first + second) / (first * (first + second))) + part(1, 1) * ((first + second) / (first * second))
+                + part(2, 1) * (-first / (second * (first + second))))
+        right = (part(n - 3, 1) * (last / (earlier * (earlier + last))) + part(n - 2, 1) * (-(last + earlier) / (last * earlier))
+                 + part(n - 1, 1) * ((2 * last + earlier) / (last * (last + earlier))))
+    return _ops.cat([left, inner, right], dim)
+
+
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """The derivative of values along each of `dim` (all when None), as a tuple.
+
+    spacing: the distance of points, or one for each dimension, or a vector of points for each.
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    ndim = input.dim()
+    dims = list(range(ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    for d in dims:
+        if not -ndim <= d < ndim:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})")
+    dims = [d % ndim for d in dims]
+    if len(set(dims)) < len(dims):
+        raise RuntimeError("dim appears multiple times in the list of dims")
+    spacing = 1 if spacing is None else spacing
+    spacings = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    if len(spacings) != len(dims):
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar or a list of length {len(dims)}, but got a list of length "
+                           f"{len(spacings)}")
+    for d in dims:
+        if input.size(d) < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple(_differences(input, d, h, edge_order) for d, h in zip(dims, spacings))
+
+
+def adjoint(input):
+    """The conjugate transpose of the last two dimensions, a view."""
+    return input.mH
+
+
+def resolve_conj(input):
+    """The tensor itself: conjugation is never put off here."""
+    return input
+
+
+def resolve_neg(input):
+    """The tensor itself: negation is never put off here."""
+    return input
+
+
+def is_conj(input):
+    """False: conjugation is never put off here."""
+    return False
+
+
+def unsafe_chunk(input, chunks, dim=0):
+    """chunk()."""
+    return input.chunk(chunks, dim)
+
+
+def unsafe_split(tensor, split_size, dim=0):
+    """split()."""
+    return tensor.split(split_size, dim)

@@ -19,6 +19,12 @@ class Tensor(_C.TensorBase):
         """The conjugate transpose of the last two dimensions, a view. Raises RuntimeError for 1-D tensors."""
         return self.mH
 
+    __rdiv__ = _C.TensorBase.__rtruediv__
+
+    def where(self, condition, other):
+        """The elements of self where condition holds, those of `other` elsewhere."""
+        return _C._ops.where(condition, self, other)
+
     def ravel(self):
         """The elements in one dimension; a view where that is possible."""
         return self.contiguous().view(-1)

@@ -1,5 +1,6 @@
-/* Chooses, when the library is loaded, the loops for the instruction sets that this processor has. */
+/* Chooses, when the library is loaded, the loops and tiles for the instruction sets that this processor has. */
 #include "cpu/pointwise.h"
+#include "cpu/sgemm.h"
 
 extern const msa_pointwise_row msa_pointwise_rows_baseline[];
 #ifdef __x86_64__
@@ -7,15 +8,19 @@ extern const msa_pointwise_row msa_pointwise_rows_avx2[], msa_pointwise_rows_avx
 #endif
 
 const msa_pointwise_row *msa_pointwise_rows = msa_pointwise_rows_baseline;
+const msa_sgemm_tiles *msa_sgemm = &msa_sgemm_baseline;
 
 __attribute__((constructor)) static void choose(void) {
 #ifdef __x86_64__
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         msa_pointwise_rows = msa_pointwise_rows_avx2;
+        msa_sgemm = &msa_sgemm_avx2;
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512vl"))
+            __builtin_cpu_supports("avx512vl")) {
             msa_pointwise_rows = msa_pointwise_rows_avx512;
+            msa_sgemm = &msa_sgemm_avx512;
+        }
     }
 #endif
 }

@@ -1,5 +1,5 @@
-/* Matrix products: float32 goes to oneDNN unless it is tiny; float64 and what is tiny to the register-blocked loops below;
- * integers and complex numbers to plain loops.
+/* Matrix products: float32 goes to oneDNN or sgemm.c unless it is tiny; float64 and what is tiny to the register-blocked loops
+ * below; integers and complex numbers to plain loops.
  *
  * The blocked loops follow Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication": B is packed in panels
  * as wide as the register block, A is read where it lies. */
@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "cpu/onednn.h"
+#include "cpu/sgemm.h"
 #include "cpu/vector.h"
 
 enum { DEPTH = 256, WIDTH = 512, TINY = 32 * 32 * 32, STACK_PANEL = 4096 };
@@ -171,10 +172,18 @@ static bool blas_form(msa_matrix a, int64_t rows, int64_t columns, char *transpo
     return false;
 }
 
+/* oneDNN 2.6's AVX2 product falls to half its speed where it walks columns that are a multiple of 2 KiB apart, which share few
+ * cache sets: mostly the gradients of weights whose sizes are powers of two. Ours copies such operands first. */
+static bool own_is_faster(int64_t m, int64_t n, int64_t k, char ta, int64_t lda, char tb, int64_t ldb) {
+    if (msa_sgemm != &msa_sgemm_avx2 || m < 48 || n < 32 || m * n * k < 1 << 22) return false;
+    return (ta == 'T' && lda % 512 == 0) || (tb == 'N' && ldb % 512 == 0 && k >= 512);
+}
+
 static int f32_large(int64_t m, int64_t n, int64_t k, float alpha, msa_matrix a, msa_matrix b, float beta, float *c, int64_t ldc) {
     char ta, tb;
     int64_t lda, ldb;
-    if (!blas_form(a, m, k, &ta, &lda) || !blas_form(b, k, n, &tb, &ldb)) return f32_own(m, n, k, alpha, a, b, beta, c, ldc);
+    if (!blas_form(a, m, k, &ta, &lda) || !blas_form(b, k, n, &tb, &ldb) || own_is_faster(m, n, k, ta, lda, tb, ldb))
+        return m * n * k < 1 << 18 ? f32_own(m, n, k, alpha, a, b, beta, c, ldc) : msa_sgemm_run(m, n, k, alpha, a, b, beta, c, ldc);
     return msa_onednn_sgemm(ta, tb, m, n, k, alpha, a.data, lda, b.data, ldb, beta, c, ldc);
 }
 

@@ -1,14 +1,15 @@
 /* Convolutions of 1, 2 and 3 dimensions, ordinary and transposed, and their gradients.
  *
  * A transposed convolution is the gradient of an ordinary one towards its input, so three computations do for everything: forward,
- * towards the input, towards the weight. Each works on channels-last memory: by oneDNN in float32 where that has a fast
- * implementation, otherwise window by window as matrix products (any type). */
+ * towards the input, towards the weight. Each works on channels-last memory: in float32 by Winograd's method where that pays, else by
+ * oneDNN where that has a fast implementation; otherwise window by window as matrix products (any type). */
 #include <stdio.h>
 
 #include "base/parallel.h"
 #include "cpu/gemm.h"
 #include "cpu/layout.h"
 #include "cpu/onednn.h"
+#include "cpu/winograd.h"
 #include "ops/kernels.h"
 
 /* ---- what is asked for ---------------------------------------------------------------------------------------- */
@@ -260,6 +261,11 @@ static int windowed_backward_weights(const windowed *w, const char *src, const c
 
 static int forward(const msa_conv *c, msa_dtype dtype, const void *src, const msa_tensor *weight, const void *bias, void *dst,
                    bool *added) {
+    if (dtype == MSA_FLOAT32 && msa_winograd_fits(c)) {
+        *added = bias != NULL;
+        const float *window = msa_data(weight);
+        return window ? msa_winograd_forward(c, src, window, bias, dst) : -1;
+    }
     if (dtype == MSA_FLOAT32) {
         const int status = msa_onednn_conv_forward(c, src, weight, bias, dst);
         *added = bias && status == 0;
@@ -278,6 +284,10 @@ static int forward(const msa_conv *c, msa_dtype dtype, const void *src, const ms
 }
 
 static int backward_data(const msa_conv *c, msa_dtype dtype, const void *diff_dst, const msa_tensor *weight, void *diff_src) {
+    if (dtype == MSA_FLOAT32 && msa_winograd_fits(c)) {
+        const float *window = msa_data(weight);
+        return window ? msa_winograd_backward_data(c, diff_dst, window, diff_src) : -1;
+    }
     if (dtype == MSA_FLOAT32) {
         const int status = msa_onednn_conv_backward_data(c, diff_dst, weight, diff_src);
         if (status <= 0) return status;
@@ -295,6 +305,7 @@ static int backward_data(const msa_conv *c, msa_dtype dtype, const void *diff_ds
 }
 
 static int backward_weights(const msa_conv *c, msa_dtype dtype, const void *src, const void *diff_dst, void *diff_weight) {
+    if (dtype == MSA_FLOAT32 && msa_winograd_fits(c)) return msa_winograd_backward_weights(c, src, diff_dst, diff_weight);
     if (dtype == MSA_FLOAT32) {
         const int status = msa_onednn_conv_backward_weights(c, src, diff_dst, diff_weight, NULL);
         if (status <= 0) return status;

@@ -89,6 +89,11 @@ int main(void) {
                 against_definition(s % 2 ? 3 : 1, sizes[s][0], sizes[s][1], sizes[s][2], types[t], flags & 1, flags & 2);
     against_definition(1, 40, 600, 20, MSA_FLOAT64, false, true);
     against_definition(1, 300, 520, 10, MSA_FLOAT64, false, false);
+    /* Large enough for our own blocked product: columns 2 KiB apart, edges of the tiles, more than one block of depth. */
+    against_definition(1, 101, 83, 512, MSA_FLOAT32, false, false);
+    against_definition(1, 512, 97, 130, MSA_FLOAT32, true, false);
+    against_definition(1, 64, 512, 520, MSA_FLOAT32, false, false);
+    against_definition(1, 1024, 40, 140, MSA_FLOAT32, true, true);
     addmm_scales();
     gradients();
     return check_report();

@@ -5,7 +5,7 @@ from msadapter.pytorch.autograd.function import Function
 from msadapter.pytorch.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from msadapter.pytorch.autograd import function, grad_mode, graph
 
-__all__ = ["Function", "Variable", "backward", "enable_grad", "grad", "grad_mode", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "Variable", "backward", "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck", "grad_mode", "inference_mode", "no_grad", "set_grad_enabled"]
 
 
 def _as_tuple(value):
@@ -47,3 +47,19 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 def Variable(data, requires_grad=False, volatile=None):
     """The old name of a tensor that takes part in autograd: shares data's memory."""
     return data.detach().requires_grad_(requires_grad)
+
+
+def __getattr__(name):
+    """What scripts seldom need is loaded when they do."""
+    if name in ("gradcheck", "gradgradcheck"):
+        # A submodule's import puts the module under the function's name: the functions take it back.
+        import importlib
+
+        module = importlib.import_module("msadapter.pytorch.autograd.gradcheck")
+        globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
+        return globals()[name]
+    if name == "functional":
+        import importlib
+
+        return importlib.import_module("msadapter.pytorch.autograd.functional")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,7 +19,7 @@ int check_divisor(msa_tensor *self, msa_tensor *other);
 msa_tensor *unreduced(msa_tensor *grad, msa_ints sizes, msa_ints dims, bool keepdim);
 /* Elements that a reduction over dims (none: all) puts together. */
 int64_t reduced_count(msa_ints sizes, msa_ints dims);
-/* grad * alpha, grad itself for 1. */
+/* The gradient through a multiplication by alpha: grad * conj(alpha), grad itself for 1. */
 msa_tensor *scaled(msa_tensor *grad, msa_scalar alpha);
 /* Gradients with conditions (pointwise.c). A tie between two operands gives each half. */
 msa_tensor *share_of_extreme(msa_tensor *grad, msa_tensor *wins, msa_tensor *ties);

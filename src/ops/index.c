@@ -409,7 +409,9 @@ msa_tensor *arange_cpu(msa_scalar start, msa_scalar end, msa_scalar step, msa_dt
     if (s == 0) return msa_fail_null(MSA_RUNTIME_ERROR, "step must be nonzero");
     if (!isfinite(a) || !isfinite(b)) return msa_fail_null(MSA_RUNTIME_ERROR, "unsupported range: %g -> %g", a, b);
     if ((s > 0 && b < a) || (s < 0 && b > a)) return msa_fail_null(MSA_RUNTIME_ERROR, "upper bound and larger bound inconsistent with step sign");
-    double length = integral && msa_is_integral(dtype, true) ? ceil((double)(end.i - start.i) / (double)step.i) : ceil((b - a) / s);
+    /* In int64 all three are made integers first; narrower results count the steps between the numbers as given. */
+    if (dtype == MSA_INT64 && msa_scalar_int(step) == 0) return msa_fail_null(MSA_RUNTIME_ERROR, "step must be nonzero");
+    double length = dtype == MSA_INT64 ? ceil((double)(msa_scalar_int(end) - msa_scalar_int(start)) / (double)msa_scalar_int(step)) : ceil((b - a) / s);
     if (!(length >= 0 && length < 9e15)) return msa_fail_null(MSA_RUNTIME_ERROR, "invalid size, possible overflow?");
     int64_t n = (int64_t)length;
     bool whole = msa_is_integral(dtype, true);
@@ -460,6 +462,10 @@ msa_tensor *linspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, msa_dt
 msa_tensor *logspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, double base, msa_dtype dtype) {
     if (steps < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "number of steps must be non-negative");
     if (dtype == MSA_NO_DTYPE) dtype = msa_default_dtype();
+    if (msa_is_integral(dtype, true)) { /* as in linspace */
+        start = msa_int(msa_scalar_int(start));
+        end = msa_int(msa_scalar_int(end));
+    }
     msa_auto msa_tensor *wide = linspace_cpu(start, end, steps, MSA_FLOAT64);
     if (!wide) return NULL;
     double *p = wide->storage->data;

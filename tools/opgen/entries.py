@@ -520,11 +520,12 @@ class EntryWriter:
             return lines
         args = ", ".join(p.c_name for p in op.params)
         if op.exact_out:
-            inputs = ", ".join(p.c_name for p in op.params if p.is_tensor)
-            lines += [f'if (msa_check_out_apart("{op.name}", {target}, MSA_TENSORS({inputs})) != 0) return -1;'
-                      for target in (["out"] if op.result == "tensor" else [f"out[{i}]" for i in range(count)])]
+            one_by_one = ", ".join(p.c_name for p in op.params if p.is_tensor)
+            operands = ([f"MSA_TENSORS({one_by_one})"] if one_by_one else []) + [p.c_name for p in op.params if p.is_list]
+            lines += [f'if (msa_check_out_apart("{op.name}", {target}, {some}) != 0) return -1;'
+                      for target in (["out"] if op.result == "tensor" else [f"out[{i}]" for i in range(count)]) for some in operands]
         lines += ["bool recording_ = msa_grad_mode;", "msa_grad_mode = false;"]
-        write = "msa_write_out_exactly" if op.exact_out else "msa_write_out"
+        write = "msa_write_out_exactly" if op.exact_out is True else "msa_write_out"
         if op.result == "tensor":
             lines += [f"msa_auto msa_tensor *computed_ = msa_{op.c_name}({args});", "msa_grad_mode = recording_;",
                       f'return computed_ ? {write}("{op.name}", out, computed_) : -1;', "}"]

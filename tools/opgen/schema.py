@@ -94,7 +94,7 @@ class Operator:
             raise TableError(f"exactly one of {', '.join(WORKS)} is wanted, got {works}")
         self.work = works[0]
         self.how = row[self.work]
-        self.exact_out = bool(row.get("exact_out", False))
+        self.exact_out = row.get("exact_out", False)  # True; or "apart": converted, but sharing no memory
         self.mutates = self.work == "mutate"
         self.sets_requires_grad = any(p.name == "requires_grad" for p in self.params)
         nondifferentiable = row.get("nondifferentiable", "")

@@ -369,6 +369,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     dim = _dim(dim, input.dim())
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return input.clone()
     if prepend is not None or append is not None:
         input = _ops.cat([t for t in (prepend, input, append) if t is not None], dim)
     for _ in range(min(n, input.size(dim))):
@@ -549,7 +551,8 @@ def corrcoef(input):
     if c.dim() == 0:
         return c / c
     deviation = c.diagonal().sqrt()
-    return (c / deviation.unsqueeze(1) / deviation).clamp(-1, 1)
+    c = c / deviation.unsqueeze(1) / deviation
+    return complex(c.real.clamp(-1, 1), c.imag.clamp(-1, 1)) if c.is_complex() else c.clamp(-1, 1)
 
 
 def complex(real, imag):  # noqa: A001

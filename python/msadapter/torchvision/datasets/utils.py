@@ -111,15 +111,17 @@ def download_and_extract_archive(url, download_root, extract_root=None, filename
 
 def load_plain_pickle(path):
     """A pickle of dictionaries, lists, texts, numbers and numpy arrays. Anything else in it raises pickle.UnpicklingError."""
+    import importlib
     import pickle
 
     import numpy
 
     allowed = {("numpy", "dtype"): numpy.dtype, ("numpy", "ndarray"): numpy.ndarray}
-    for module in ("numpy.core.multiarray", "numpy._core.multiarray"):
+    modules = ("numpy.core.multiarray", "numpy._core.multiarray")  # before and since numpy 2
+    here = importlib.import_module(modules[numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0"])
+    for module in modules:
         for name in ("_reconstruct", "scalar"):
-            core = getattr(numpy, "_core", None) or numpy.core
-            allowed[module, name] = getattr(core.multiarray, name)
+            allowed[module, name] = getattr(here, name)
 
     def encode(text, encoding):
         return text.encode("latin1")

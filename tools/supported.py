@@ -39,7 +39,12 @@ def public(names):
 def names_of(module):
     """Public names that a module offers: functions, classes and values, without the modules it imports."""
     kind = type(sys)
-    return public(name for name in dir(module) if not isinstance(getattr(module, name, None), kind))
+    return public(name for name in dir(module) if not isinstance(getattr(module, name, None), kind) and is_there(module, name))
+
+
+def is_there(owner, name):
+    """False for functions that only say that they are not implemented."""
+    return not hasattr(getattr(owner, name, None), "is_missing")
 
 
 def sections():
@@ -52,13 +57,13 @@ def sections():
             if not error.name.startswith("msadapter."):
                 raise
         if title == "torch":
-            yield "torch.Tensor", public(dir(torch.Tensor))
+            yield "torch.Tensor", public(name for name in dir(torch.Tensor) if is_there(torch.Tensor, name))
 
 
 def main():
     out = ["# Supported names", "",
-           "Written by `tools/supported.py` from the built package. A name that is missing here raises AttributeError; an argument that is not",
-           "implemented raises NotImplementedError naming it.", ""]
+           "Written by `tools/supported.py` from the built package. A name that is missing here raises AttributeError or NotImplementedError; an",
+           "argument that is not implemented raises NotImplementedError naming it.", ""]
     for title, names in sections():
         out += [f"## {title}", "", f"{len(names)} names.", ""]
         out += textwrap.wrap(", ".join(f"`{name}`" for name in names), 130, break_on_hyphens=False) + [""]

@@ -101,6 +101,10 @@ static inline int64_t i64_round_decimals(int64_t a, int64_t decimals) {
         if (clip) a = a < eps ? eps : a > 1 - eps ? 1 - eps : a; \
         return log##S(a / (1 - a)); \
     } \
+    static inline T P##_fake_quantize_level(T a, T scale, T zero, T low, T high) { \
+        T level = rint##S(a * (1 / scale)) + zero; \
+        return level < low ? low : level > high ? high : level; \
+    } \
     static inline T P##_sinc(T a) { return a == 0 ? 1 : sin##S((T)M_PI * a) / ((T)M_PI * a); } \
     static inline T P##_sinc_slope(T a) { \
         T x = (T)M_PI * a; \

@@ -17,6 +17,12 @@ msa_tensor *empty_cpu(msa_ints size, int memory_format, msa_dtype dtype) {
     return clone_cpu(t, memory_format);
 }
 
+msa_tensor *empty_strided_cpu(msa_ints size, msa_ints stride, msa_dtype dtype) {
+    if (size.n != stride.n)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "mismatch in length of strides and shape: %lld strides for %lld sizes", (long long)stride.n, (long long)size.n);
+    return msa_tensor_new_strided(size, stride, or_default(dtype));
+}
+
 msa_tensor *zeros_cpu(msa_ints size, msa_dtype dtype) { return filled(msa_tensor_new(size, or_default(dtype)), msa_int(0)); }
 
 msa_tensor *ones_cpu(msa_ints size, msa_dtype dtype) { return filled(msa_tensor_new(size, or_default(dtype)), msa_int(1)); }

@@ -313,3 +313,39 @@ msa_tensor *glu_values(msa_tensor *self, int64_t dim) {
     msa_auto msa_tensor *gate = right ? msa_sigmoid(right) : NULL;
     return left && gate ? msa_mul(left, gate) : NULL;
 }
+
+static int check_levels(int64_t quant_min, int64_t quant_max, int64_t zero_point) {
+    if (quant_min > quant_max) return msa_fail(MSA_RUNTIME_ERROR, "`quant_min` should be less than or equal to `quant_max`.");
+    if (zero_point < quant_min || zero_point > quant_max) return msa_fail(MSA_RUNTIME_ERROR, "`zero_point` must be between `quant_min` and `quant_max`.");
+    return 0;
+}
+
+msa_tensor *fake_quantize_numbers(msa_tensor *self, double scale, int64_t zero_point, int64_t quant_min, int64_t quant_max) {
+    if (check_levels(quant_min, quant_max, zero_point) != 0) return NULL;
+    msa_auto msa_tensor *step = msa_wrap_number(msa_float(scale)), *zero = msa_wrap_number(msa_int(zero_point));
+    return step && zero ? msa__fake_quantize(self, step, zero, quant_min, quant_max) : NULL;
+}
+
+msa_tensor *fake_quantize_tensors(msa_tensor *self, msa_tensor *scale, msa_tensor *zero_point, int64_t quant_min, int64_t quant_max) {
+    if (scale->numel != 1 || zero_point->numel != 1) return msa_fail_null(MSA_RUNTIME_ERROR, "scale and zero_point need to have one element");
+    if (quant_min > quant_max) return msa_fail_null(MSA_RUNTIME_ERROR, "`quant_min` should be less than or equal to `quant_max`.");
+    return msa__fake_quantize(self, scale, zero_point, quant_min, quant_max);
+}
+
+msa_tensor *fake_quantize_channels(msa_tensor *self, msa_tensor *scale, msa_tensor *zero_point, int64_t axis, int64_t quant_min, int64_t quant_max) {
+    if (scale->dtype != MSA_FLOAT32) return msa_fail_null(MSA_RUNTIME_ERROR, "Scale must be Float, found %s", msa_dtype_type_name((msa_dtype)scale->dtype));
+    if (scale->ndim != 1 || zero_point->ndim != 1) return msa_fail_null(MSA_RUNTIME_ERROR, "scale and zero_point should be 1-D tensors");
+    if (scale->numel != zero_point->numel) return msa_fail_null(MSA_RUNTIME_ERROR, "scale and zero-point need to have the same dimensions");
+    if (axis < 0 || axis >= self->ndim) return msa_fail_null(MSA_RUNTIME_ERROR, "`axis` must be between 0 and number of dimensions of input");
+    if (scale->numel != self->sizes[axis]) return msa_fail_null(MSA_RUNTIME_ERROR, "dimensions of scale and zero-point are not consistent with input tensor");
+    if (zero_point->numel) {
+        msa_auto msa_tensor *least = msa_min(zero_point), *most = msa_max(zero_point);
+        msa_scalar low, high;
+        if (!least || !most || msa_tensor_item(least, &low) != 0 || msa_tensor_item(most, &high) != 0) return NULL;
+        if (check_levels(quant_min, quant_max, msa_scalar_int(low)) != 0 || check_levels(quant_min, quant_max, msa_scalar_int(high)) != 0) return NULL;
+    }
+    int64_t sizes[MSA_MAX_DIMS];
+    for (int i = 0; i < self->ndim; i++) sizes[i] = i == axis ? scale->numel : 1;
+    msa_auto msa_tensor *steps = msa_reshape(scale, (msa_ints){sizes, self->ndim}), *zeros = msa_reshape(zero_point, (msa_ints){sizes, self->ndim});
+    return steps && zeros ? msa__fake_quantize(self, steps, zeros, quant_min, quant_max) : NULL;
+}

@@ -17,22 +17,25 @@ float, double, half = _C.float32, _C.float64, _C.float16  # noqa: A001
 int, long, short = _C.int32, _C.int64, _C.int16  # noqa: A001
 cfloat, cdouble = _C.complex64, _C.complex128
 
-from msadapter.pytorch._tensor import Tensor  # noqa: E402
+from msadapter.pytorch._tensor import Tensor, as_method as _as_method  # noqa: E402
 
 _C.set_tensor_class(Tensor)
 
-from msadapter.pytorch import _composed, _composed_more, functional  # noqa: E402
+from msadapter.pytorch import _absent, _composed, _composed_more, _settings, functional  # noqa: E402
 
 globals().update({_name: getattr(functional, _name) for _name in functional.__all__})
+globals().update({_name: getattr(_settings, _name) for _name in _settings.__all__})
+globals().update(_absent.each(_absent.FUNCTIONS, "torch."))
+legacy_contiguous_format = _C.contiguous_format
 for _module in (_composed, _composed_more):
     for _name in _module.__all__:
         globals().setdefault(_name, getattr(_module, _name))
     for _name in _module.TENSOR_METHODS:
         if not hasattr(Tensor, _name):
-            setattr(Tensor, _name, getattr(_module, _name))
+            setattr(Tensor, _name, _as_method(getattr(_module, _name)))
 for _name in functional.TENSOR_METHODS:
     if _name not in vars(Tensor):
-        setattr(Tensor, _name, getattr(functional, _name))
+        setattr(Tensor, _name, _as_method(getattr(functional, _name)))
 
 from msadapter.pytorch import autograd, cuda, random, special  # noqa: E402
 from msadapter.pytorch.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402

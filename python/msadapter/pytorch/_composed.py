@@ -12,6 +12,21 @@ TENSOR_METHODS = ["tensor_split", "hsplit", "vsplit", "dsplit", "ravel", "unflat
                   "corrcoef", "matrix_power", "dist"]
 
 
+def _into(out, result):
+    """The result written to `out`, which takes its shape."""
+    if out.dtype is not result.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
+    if _C.is_grad_enabled() and (result.requires_grad or out.requires_grad):
+        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
+
+
+def _given(out, result):
+    return result if out is None else _into(out, result)
+
+
 def _is_tensor(value):
     return isinstance(value, _C.TensorBase)
 
@@ -207,10 +222,7 @@ def combinations(input, r=2, with_replacement=False):
     return _ops.index_select(input, 0, index).reshape(len(rows), r) if r else input.new_empty(0)
 
 
-def tensordot(a, b, dims=2, out=None):
-    """Sum of products over `dims`: so many last ones of a and first ones of b, or a list for each."""
-    if out is not None:
-        raise NotImplementedError("tensordot: argument 'out' is not implemented")
+def _tensordot(a, b, dims):
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -236,13 +248,22 @@ def tensordot(a, b, dims=2, out=None):
     return product.reshape([a.size(d) for d in left] + [b.size(d) for d in right])
 
 
-def kron(input, other):
-    """The Kronecker product."""
+def tensordot(a, b, dims=2, out=None):
+    """Sum of products over `dims`: so many last ones of a and first ones of b, or a list for each."""
+    return _given(out, _tensordot(a, b, dims))
+
+
+def _kron(input, other):
     n = max(input.dim(), other.dim())
     a, b = input.reshape([1] * (n - input.dim()) + list(input.shape)), other.reshape([1] * (n - other.dim()) + list(other.shape))
     wide_a = a.reshape([s for size in a.shape for s in (size, 1)])
     wide_b = b.reshape([s for size in b.shape for s in (1, size)])
     return (wide_a * wide_b).reshape([x * y for x, y in zip(a.shape, b.shape)])
+
+
+def kron(input, other, *, out=None):
+    """The Kronecker product."""
+    return _given(out, _kron(input, other))
 
 
 def einsum(equation, *operands):
@@ -351,8 +372,7 @@ def dist(input, other, p=2):
     return (input - other).norm(p)
 
 
-def cross(input, other, dim=None):
-    """The product of vectors of three along dim (the first of size 3 when None)."""
+def _cross(input, other, dim=None):
     if dim is None:
         dim = next((i for i, size in enumerate(input.shape) if size == 3), None)
         if dim is None:
@@ -360,6 +380,11 @@ def cross(input, other, dim=None):
     if input.size(dim) != 3 or other.size(dim) != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.size(dim)} and {other.size(dim)}")
     return input.roll(-1, dim) * other.roll(-2, dim) - input.roll(-2, dim) * other.roll(-1, dim)
+
+
+def cross(input, other, dim=None, *, out=None):
+    """The product of vectors of three along dim (the first of size 3 when None)."""
+    return _given(out, _cross(input, other, dim))
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
@@ -422,8 +447,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     return ~found if invert else found
 
 
-def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=None, sorter=None):
-    """Where each value would go into the sorted last dimension: before equal elements, or behind them with right."""
+def _searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=None, sorter=None):
     if side not in (None, "left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if right and side == "left":
@@ -437,11 +461,20 @@ def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=
     return before.sum(-1, dtype=_C.int32 if out_int32 else _C.int64)
 
 
-def bucketize(input, boundaries, *, out_int32=False, right=False):
-    """The bucket of each element between sorted boundaries."""
+def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+    """Where each value would go into the sorted last dimension: before equal elements, or behind them with right."""
+    return _given(out, _searchsorted(sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter))
+
+
+def _bucketize(input, boundaries, *, out_int32=False, right=False):
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+    return _searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
+    """The bucket of each element between sorted boundaries."""
+    return _given(out, _bucketize(input, boundaries, out_int32=out_int32, right=right))
 
 
 def _quantile(name, input, q, dim, keepdim, interpolation, skip_nans, out):
@@ -486,18 +519,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nans, out):
     if keepdim and ndim:
         result = result.reshape([result.size(0)] + [1] * ndim) if dim is None else result.unsqueeze(at + 1)
     result = result.squeeze(0) if q.dim() == 0 else result
-    return result if out is None else _into(out, result)
-
-
-def _into(out, result):
-    """The result written to `out`, which takes its shape."""
-    if out.dtype is not result.dtype:
-        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
-    if _C.is_grad_enabled() and (result.requires_grad or out.requires_grad):
-        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
-    if out.shape != result.shape:
-        out.resize_(result.shape)
-    return out.copy_(result)
+    return _given(out, result)
 
 
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
@@ -555,8 +577,7 @@ def corrcoef(input):
     return complex(c.real.clamp(-1, 1), c.imag.clamp(-1, 1)) if c.is_complex() else c.clamp(-1, 1)
 
 
-def complex(real, imag):  # noqa: A001
-    """Complex numbers of real and imaginary parts of one floating type."""
+def _complex(real, imag):  # noqa: A001
     if real.dtype is not imag.dtype:
         raise RuntimeError(f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument")
     from msadapter.pytorch.functional import broadcast_tensors
@@ -565,15 +586,23 @@ def complex(real, imag):  # noqa: A001
     return _ops.view_as_complex(_ops.stack([real, imag], -1))
 
 
-def polar(abs, angle):  # noqa: A002
-    """Complex numbers of magnitudes and angles."""
+def complex(real, imag, *, out=None):  # noqa: A001
+    """Complex numbers of real and imaginary parts of one floating type."""
+    return _given(out, _complex(real, imag))
+
+
+def _polar(abs, angle):  # noqa: A002
     if not (_is_tensor(abs) and _is_tensor(angle)):
         raise TypeError("polar(): arguments 'abs' and 'angle' must be Tensors")
     return complex(abs * angle.cos(), abs * angle.sin())
 
 
-def matrix_power(input, n):
-    """A square matrix (..., m, m) to the n-th power, n >= 0."""
+def polar(abs, angle, *, out=None):  # noqa: A002
+    """Complex numbers of magnitudes and angles."""
+    return _given(out, _polar(abs, angle))
+
+
+def _matrix_power(input, n):
     if input.dim() < 2 or input.size(-1) != input.size(-2):
         raise RuntimeError("linalg.matrix_power: A must be batches of square matrices")
     if n < 0:
@@ -588,3 +617,8 @@ def matrix_power(input, n):
         if n:
             square = square.matmul(square)
     return result.clone() if result is input else result
+
+
+def matrix_power(input, n, *, out=None):
+    """A square matrix (..., m, m) to the n-th power, n >= 0."""
+    return _given(out, _matrix_power(input, n))

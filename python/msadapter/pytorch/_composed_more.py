@@ -3,6 +3,7 @@
 import math
 
 from msadapter import _C
+from msadapter.pytorch._composed import _given
 
 _ops = _C._ops
 
@@ -106,8 +107,7 @@ def narrow_copy(input, dim, start, length):
     return input.narrow(dim, start, length).clone()
 
 
-def renorm(input, p, dim, maxnorm):
-    """Slices along dim scaled down where their p-norm is above maxnorm."""
+def _renorm(input, p, dim, maxnorm):
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
@@ -117,6 +117,11 @@ def renorm(input, p, dim, maxnorm):
     dim %= input.dim()
     norms = _ops.linalg_vector_norm(input, p, [i for i in range(input.dim()) if i != dim], True)
     return input * _ops.where(norms > maxnorm, maxnorm / (norms + 1e-7), _ops.ones_like(norms))
+
+
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """Slices along dim scaled down where their p-norm is above maxnorm."""
+    return _given(out, _renorm(input, p, dim, maxnorm))
 
 
 def renorm_(input, p, dim, maxnorm):
@@ -140,8 +145,7 @@ def fill_diagonal_(input, fill_value, wrap=False):
     return input
 
 
-def histc(input, bins=100, min=0, max=0):
-    """How many elements fall into each of `bins` even intervals from min to max (those of input when both are equal)."""
+def _histc(input, bins=100, min=0, max=0):
     if bins <= 0:
         raise RuntimeError("torch.histc: bins must be > 0")
     if not input.is_floating_point():
@@ -159,6 +163,11 @@ def histc(input, bins=100, min=0, max=0):
     values = values[(values >= low) & (values <= high)]
     places = ((values - low) * (bins / (high - low))).to(_C.int64).clamp(max=bins - 1)
     return _ops.bincount(places, None, bins).to(input.dtype)
+
+
+def histc(input, bins=100, min=0, max=0, *, out=None):
+    """How many elements fall into each of `bins` even intervals from min to max (those of input when both are equal)."""
+    return _given(out, _histc(input, bins, min, max))
 
 
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):

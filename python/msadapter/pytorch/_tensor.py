@@ -1,6 +1,7 @@
 """The tensor class of torch: the extension's type, and the methods that are better written in Python."""
 
 from msadapter import _C
+from msadapter.pytorch import _absent
 
 
 class Tensor(_C.TensorBase):
@@ -67,25 +68,17 @@ class Tensor(_C.TensorBase):
         return self.to("xpu" if device is None else device, non_blocking=non_blocking, memory_format=memory_format)
 
 
-def _absent(name, what):
-    """A method that says what is not there."""
-
-    def method(self, *args, **kwargs):
-        raise NotImplementedError(f"Tensor.{name}(): {what} are not implemented")
-
-    method.__name__ = name
-    method.__qualname__ = f"Tensor.{name}"
-    method.__doc__ = f"Raises NotImplementedError: {what} are not implemented."
+def as_method(function):
+    """The function with its first parameter named self, as methods have it in help() and in inspect.signature()."""
+    code = function.__code__
+    first = code.co_varnames[0]
+    renamed = [tuple("self" if name == first else name for name in names) for names in (code.co_varnames, code.co_cellvars)]
+    code = code.replace(co_varnames=renamed[0], co_cellvars=renamed[1])
+    method = type(function)(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    method.__kwdefaults__, method.__doc__, method.__qualname__ = function.__kwdefaults__, function.__doc__, f"Tensor.{function.__name__}"
     return method
 
 
-for _what, _names in {
-    "named dimensions": "align_as align_to refine_names rename rename_",
-    "quantized tensors": "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme",
-    "complex numbers of half precision": "chalf",
-    "MKL-DNN tensors": "to_mkldnn",
-    "nested tensors": "to_padded_tensor",
-}.items():
-    for _name in _names.split():
-        setattr(Tensor, _name, _absent(_name, _what))
-del _what, _names, _name
+for _name, _method in _absent.each(_absent.METHODS, "Tensor."):
+    setattr(Tensor, _name, _method)
+del _name, _method

@@ -276,6 +276,53 @@ msa_tensor *product_of_others_cpu(msa_tensor *self, msa_opt_int dim) {
     return msa_cast_values(shaped, (msa_dtype)self->dtype);
 }
 
+/* The derivative of sum_k g_k prod_(i != k) x_i by x_j: the coefficient of t in prod_(i != j) (x_i + t g_i), from the products of
+ * such binomials before and behind j. Exact with zeros, too. */
+#define OTHERS_GRADIENT(T) \
+    MSA_FOR_ROWS(rows) { \
+        const T *x = (const T *)from + row * n, *g = (const T *)grads + row * n; \
+        T *r = (T *)to + row * n, product = 1, slope = 0; \
+        for (int64_t k = n - 1; k >= 0; k--) { /* behind: kept in r as the slope, in `behind` as the product */ \
+            r[k] = slope; \
+            ((T *)behind)[row * n + k] = product; \
+            slope = slope * x[k] + product * g[k]; \
+            product *= x[k]; \
+        } \
+        product = 1; \
+        slope = 0; \
+        for (int64_t k = 0; k < n; k++) { \
+            r[k] = product * r[k] + slope * ((const T *)behind)[row * n + k]; \
+            slope = slope * x[k] + product * g[k]; \
+            product *= x[k]; \
+        } \
+    } \
+    break
+
+msa_tensor *product_of_others_gradient_cpu(msa_tensor *grad, msa_tensor *self, msa_opt_int dim) {
+    const msa_ints dims = dim.has ? MSA_INTS(dim.v) : MSA_NO_INTS;
+    msa_dtype working = msa_working_type((msa_dtype)self->dtype);
+    msa_auto_rows msa_rows rows = {0}, grad_rows = {0};
+    if (msa_rows_open(&rows, "prod", self, dims, false, working) != 0 || msa_rows_open(&grad_rows, "prod", grad, dims, false, working) != 0) return NULL;
+    msa_auto msa_tensor *matrix = msa_tensor_new(MSA_INTS(rows.outer, rows.inner), working);
+    msa_auto msa_tensor *products = matrix ? msa_tensor_new(MSA_INTS(rows.outer, rows.inner), working) : NULL;
+    if (!products) return NULL;
+    void *to = matrix->storage->data, *behind = products->storage->data;
+    const void *from = msa_data(rows.matrix), *grads = msa_data(grad_rows.matrix);
+    int64_t n = rows.inner;
+    switch (working) {
+    case MSA_FLOAT32: OTHERS_GRADIENT(float);
+    case MSA_FLOAT64: OTHERS_GRADIENT(double);
+    case MSA_COMPLEX64: OTHERS_GRADIENT(c64);
+    case MSA_COMPLEX128: OTHERS_GRADIENT(c128);
+    default: OTHERS_GRADIENT(int64_t);
+    }
+    if (dim.has) return msa_lines_result(self, dim.v, matrix, (msa_dtype)self->dtype);
+    msa_auto msa_tensor *shaped = msa_tensor_new(msa_sizes(self), working);
+    if (!shaped) return NULL;
+    memcpy(shaped->storage->data, to, (size_t)self->numel * msa_dtype_size(working));
+    return msa_cast_values(shaped, (msa_dtype)self->dtype);
+}
+
 /* Extremes. A NaN wins, and the first of equals. `sign` is 1 for the largest, -1 for the smallest. */
 #define EXTREME(T, BETTER, IS_NAN) \
     MSA_FOR_ROWS(rows) { \

@@ -123,10 +123,6 @@ static inline double special_erfinv(double x) {
     static inline T P##_i1(T a) { return (T)special_bessel_i(1, a, 0); } \
     static inline T P##_i1e(T a) { return (T)special_bessel_i(1, a, 1); } \
     static inline T P##_erfinv(T a) { return (T)special_erfinv(a); } \
-    static inline T P##_i0e_slope(T a, T value) { return (T)(special_bessel_i(1, a, 1) - ((a > 0) - (a < 0)) * (double)value); } \
-    static inline T P##_i1e_slope(T a, T value) { \
-        return a == 0 ? (T)0.5 : (T)(special_bessel_i(0, a, 1) - (double)value * (((a > 0) - (a < 0)) + 1 / (double)a)); \
-    } \
     static inline T P##_bessel_j0(T a) { return (T)j0(a); } \
     static inline T P##_bessel_j1(T a) { return (T)j1(a); } \
     static inline T P##_bessel_y0(T a) { return a < 0 ? (T)NAN : (T)y0(a); } \

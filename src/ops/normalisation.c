@@ -151,7 +151,9 @@ int group_norm_gradients(msa_tensor *grad, msa_tensor *input, int64_t num_groups
     if (!recorded(grad, input, weight)) return msa_group_norm_backward(grad, input, num_groups, mean, rstd, weight, needs, results);
     int64_t dims[MSA_MAX_DIMS] = {0};
     for (int i = 2; i < input->ndim; i++) dims[i - 1] = i;
-    const msa_ints channels = {dims, input->ndim - 1}, over = MSA_INTS(2), grouped = MSA_INTS(input->sizes[0], num_groups, -1);
+    int64_t inner = input->sizes[1] / num_groups; /* elements of a group; given, because -1 cannot stand for it in an empty batch */
+    for (int i = 2; i < input->ndim; i++) inner *= input->sizes[i];
+    const msa_ints channels = {dims, input->ndim - 1}, over = MSA_INTS(2), grouped = MSA_INTS(input->sizes[0], num_groups, inner);
     msa_auto msa_tensor *x = msa_reshape(input, grouped), *root = NULL, *xhat = normalised(x, over, eps, &root);
     if (needs.data[0]) {
         msa_auto msa_tensor *wide = weight ? channel_view(weight, input->ndim) : NULL;

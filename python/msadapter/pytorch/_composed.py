@@ -364,7 +364,14 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dim() < 2 or x2.dim() < 2 or x1.size(-1) != x2.size(-1):
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape} X2: {x2.shape}")
-    return _ops.linalg_vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, [-1])
+    from msadapter.pytorch.functional import broadcast_shapes
+
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    count = _product(batch)
+    a = x1.expand(*batch, *x1.shape[-2:]).reshape(count, x1.size(-2), x1.size(-1))
+    b = x2.expand(*batch, *x2.shape[-2:]).reshape(count, x2.size(-2), x2.size(-1))
+    by_product = compute_mode != "donot_use_mm_for_euclid_dist"
+    return _ops._cdist(a, b, p, by_product).reshape(*batch, x1.size(-2), x2.size(-2))
 
 
 def dist(input, other, p=2):
@@ -443,7 +450,13 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         elements = _C.tensor(elements)
     if not _is_tensor(test_elements):
         test_elements = _C.tensor(test_elements)
-    found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
+    if elements.numel() * test_elements.numel() <= 4096 or test_elements.is_complex() or elements.is_complex():
+        found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
+    else:
+        common = _C.result_type(elements, test_elements)
+        elements, sorted_tests = elements.to(common), test_elements.reshape(-1).to(common).sort()[0]
+        places = _ops._searchsorted(sorted_tests, elements, False, False, None).clamp(max=sorted_tests.numel() - 1)
+        found = sorted_tests.take(places) == elements
     return ~found if invert else found
 
 
@@ -452,13 +465,11 @@ def _searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if right and side == "left":
         raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
-    if sorter is not None:
-        sorted_sequence = sorted_sequence.gather(-1, sorter)
     if not _is_tensor(values):
         values = _C.tensor(values)
-    wide, places = values.unsqueeze(-1), sorted_sequence if sorted_sequence.dim() == 1 else sorted_sequence.unsqueeze(-2)
-    before = places <= wide if right or side == "right" else places < wide
-    return before.sum(-1, dtype=_C.int32 if out_int32 else _C.int64)
+        if values.dim() == 0 and values.is_floating_point() is sorted_sequence.is_floating_point():
+            values = values.to(sorted_sequence.dtype)
+    return _ops._searchsorted(sorted_sequence, values, out_int32, right or side == "right", sorter)
 
 
 def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=None, sorter=None, out=None):

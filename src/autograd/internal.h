@@ -144,6 +144,8 @@ static inline bool msa_any_requires_grad(msa_tensors list) {
 int msa_check_inplace(const char *op, msa_tensor *self, bool others_require_grad);
 int msa_check_written(const char *op, msa_tensor *self, msa_tensor *result);
 int msa_write_inplace(const char *op, msa_tensor *self, msa_tensor *result);
+/* The same for an operator whose in-place form gives self the result's shape. */
+int msa_write_resized(const char *op, msa_tensor *self, msa_tensor *result);
 int msa_check_out(const char *op, msa_tensor *out, bool requires_grad);
 int msa_write_out(const char *op, msa_tensor *out, msa_tensor *result);
 /* For operators that convert nothing on the way: `out` has the result's type, and shares no element with the operands (entries

@@ -251,6 +251,11 @@ int msa_write_inplace(const char *op, msa_tensor *self, msa_tensor *result) {
     return msa_check_written(op, self, result) != 0 ? -1 : msa_copy_values(self, result);
 }
 
+int msa_write_resized(const char *op, msa_tensor *self, msa_tensor *result) {
+    if (!msa_same_sizes(self, result) && msa_tensor_resize(self, msa_sizes(result)) != 0) return -1;
+    return msa_write_inplace(op, self, result);
+}
+
 int msa_check_out(const char *op, msa_tensor *out, bool requires_grad) {
     if (!out) return msa_fail(MSA_TYPE_ERROR, "%s(): argument 'out' must be Tensor, not None", op);
     if (msa_grad_mode && (requires_grad || out->requires_grad))

@@ -428,6 +428,27 @@ msa_tensor *arange_cpu(msa_scalar start, msa_scalar end, msa_scalar step, msa_dt
 
 msa_tensor *arange_end_cpu(msa_scalar end, msa_dtype dtype) { return arange_cpu(msa_int(0), end, msa_int(1), dtype); }
 
+/* Integers as PyTorch 1.12 and 1.13 make them: in vectors that begin at a truncated value, two at a time, and one by one at the end. How wide
+ * a vector is depends on the processor there too. */
+static void linspace_integers(double *p, int64_t steps, double start, double end, double step, int64_t lanes) {
+    const int64_t half = steps / 2;
+    int64_t i = 0;
+    for (; i + 2 * lanes <= steps; i += lanes * 2)
+        for (int64_t v = i; v < i + 2 * lanes; v += lanes) {
+            const double first = trunc(v < half ? start + step * (double)v : end - step * (double)(steps - v - 1));
+            for (int64_t k = 0; k < lanes; k++) p[v + k] = trunc(first + step * (double)k);
+        }
+    for (; i < steps; i++) p[i] = trunc(i < half || steps == 1 ? start + step * (double)i : end - step * (double)(steps - i - 1));
+}
+
+static int64_t vector_bytes(void) {
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) return 64;
+#endif
+    return 32;
+}
+
 msa_tensor *linspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, msa_dtype dtype) {
     if (steps < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "number of steps must be non-negative");
     bool complex = start.kind == MSA_COMPLEX128 || end.kind == MSA_COMPLEX128;
@@ -445,6 +466,10 @@ msa_tensor *linspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, msa_dt
     /* From both ends, so that both are exact. In float the step is a float's, as PyTorch has it. */
     double step = (re[1] - re[0]) / over, step_im = (im[1] - im[0]) / over;
     if (dtype == MSA_FLOAT32) step = (double)(((float)re[1] - (float)re[0]) / (float)over);
+    if (msa_is_integral(dtype, false) && !complex) {
+        linspace_integers(p, steps, re[0], re[1], step, vector_bytes() / (int64_t)msa_dtype_size(dtype));
+        return msa_cast_values(wide, dtype);
+    }
     for (int64_t i = 0; i < steps; i++) {
         bool front = i < half || steps == 1;
         double x = front ? re[0] + step * (double)i : re[1] - step * (double)(steps - 1 - i);

@@ -143,6 +143,16 @@ static PyObject *number_power(PyObject *a, PyObject *b, PyObject *modulus) {
     return msa_python_call_operator("pow", args, 2);
 }
 
+/* t.__rpow__(other): as PyTorch's, a value of `other` without its history. */
+PyObject *msa_python_reflected_power(PyObject *self, PyObject *other) {
+    if (!msa_python_is_tensor(other) && !is_number(other)) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *base = msa_python_is_tensor(other) ? msa_python_call_operator("detach", &other, 1) : Py_NewRef(other);
+    PyObject *args[2] = {base, self};
+    PyObject *result = base ? msa_python_call_operator("pow", args, 2) : NULL;
+    Py_XDECREF(base);
+    return result;
+}
+
 static PyObject *number_inplace_power(PyObject *a, PyObject *b, PyObject *modulus) {
     if (modulus != Py_None || (!msa_python_is_tensor(b) && !is_number(b))) Py_RETURN_NOTIMPLEMENTED;
     PyObject *args[2] = {a, b};

@@ -133,6 +133,31 @@ static PyObject *as_class(PyObject *result, PyTypeObject *cls) {
     return result;
 }
 
+/* The function that the innermost __torch_function__ is running. */
+static PyObject *running;
+
+/* Our function for one of a real torch, which asks our tensors instead of computing with them: the one of the same name. */
+static PyObject *own_function(PyObject *function) {
+    PyObject *module = PyObject_GetAttrString(function, "__module__"), *name = module ? PyObject_GetAttrString(function, "__name__") : NULL;
+    PyObject *found = NULL;
+    const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    if (text && name && PyUnicode_Check(name) && (strcmp(text, "torch") == 0 || strncmp(text, "torch.", 6) == 0)) {
+        PyObject *path = PyUnicode_FromFormat("msadapter.py%s", text);
+        PyObject *ours = path ? PyImport_Import(path) : NULL;
+        found = ours ? PyObject_GetAttr(ours, name) : NULL;
+        Py_XDECREF(path);
+        Py_XDECREF(ours);
+    }
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    if (!found || found == function) {
+        Py_XDECREF(found);
+        PyErr_Format(PyExc_TypeError, "%R belongs to another library, which cannot compute with msadapter's tensors", function);
+        return NULL;
+    }
+    return found;
+}
+
 /* Tensor.__torch_function__(func, types, args=(), kwargs=None) */
 static PyObject *tensor_torch_function(PyObject *cls, PyObject *args, PyObject *keywords) {
     static char *names[] = {"func", "types", "args", "kwargs", NULL};
@@ -149,9 +174,17 @@ static PyObject *tensor_torch_function(PyObject *cls, PyObject *args, PyObject *
     Py_DECREF(list);
     PyObject *tuple = arguments ? PySequence_Tuple(arguments) : PyTuple_New(0);
     if (!tuple) return NULL;
+    PyObject *ours = NULL, *outer = running;
+    if (function == running && !(function = ours = own_function(function))) {
+        Py_DECREF(tuple);
+        return NULL;
+    }
+    running = function;
     disabled++;
     PyObject *result = PyObject_Call(function, tuple, options == Py_None ? NULL : options);
     disabled--;
+    running = outer;
+    Py_XDECREF(ours);
     Py_DECREF(tuple);
     return PyType_IsSubtype((PyTypeObject *)cls, &msa_python_tensor_type) && (PyTypeObject *)cls != &msa_python_tensor_type
                ? as_class(result, (PyTypeObject *)cls)

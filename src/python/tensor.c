@@ -193,6 +193,7 @@ static PyObject *as_subclass(PyObject *self, PyObject *type) {
 
 static PyMethodDef own_methods[] = {
     {"__format__", format, METH_O, NULL},
+    {"__rpow__", msa_python_reflected_power, METH_O | METH_COEXIST, NULL}, /* the slot's own would keep the history */
     {"_make_subclass", (PyCFunction)(void (*)(void))make_subclass, METH_VARARGS | METH_KEYWORDS | METH_STATIC, NULL},
     {"as_subclass", as_subclass, METH_O, "as_subclass(cls)\n\nThe same memory as an object of a subclass of Tensor."},
     {NULL, NULL, 0, NULL},

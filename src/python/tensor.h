@@ -11,6 +11,7 @@ static inline msa_tensor *msa_python_tensor_of(PyObject *self) { return ((python
 PyObject *msa_python_wrap_as(PyTypeObject *type, msa_tensor *owned);
 
 extern PyNumberMethods msa_python_number_methods;
+PyObject *msa_python_reflected_power(PyObject *self, PyObject *other);
 extern PyMethodDef msa_python_tensor_methods[];     /* tensor_methods.c */
 extern PyMethodDef msa_python_override_methods[];   /* override.c */
 extern PyMethodDef msa_python_geometry_methods[];   /* tensor_geometry.c */

@@ -466,7 +466,7 @@ class EntryWriter:
             lines += ["{", "bool recording_ = msa_grad_mode;", "msa_grad_mode = false;",
                       f"msa_auto msa_tensor *computed_ = {op.how}({', '.join(self._arguments(op))});",
                       "msa_grad_mode = recording_;",
-                      f'if (!computed_ || msa_write_inplace("{op.name}_", self, computed_) != 0) {failed}', "}"]
+                      f'if (!computed_ || {"msa_write_resized" if op.resizes else "msa_write_inplace"}("{op.name}_", self, computed_) != 0) {failed}', "}"]
         return lines + self._after_write(record, gradients, has_formulas)
 
     @staticmethod

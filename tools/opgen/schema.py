@@ -28,7 +28,7 @@ NOT_FOR_KERNELS = {"layout", "device", "pin_memory", "requires_grad"}
 OPTIONS = ("dtype? dtype=None", "layout? layout=None", "device? device=None", "bool? pin_memory=None",
            "bool requires_grad=False")
 WORKS = ("pointwise", "kernel", "view", "composite", "function", "mutate")
-KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check", "numbers",
+KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check", "numbers", "resizes",
         "exact_out", *WORKS}
 FORMS = {"function", "method", "inplace", "out"}
 C_KEYWORDS = {"default", "float", "double", "int", "long", "short", "char", "register", "signed", "unsigned", "break",
@@ -97,6 +97,7 @@ class Operator:
         self.exact_out = row.get("exact_out", False)  # True; or "apart": converted, but sharing no memory
         self.mutates = self.work == "mutate"
         self.sets_requires_grad = any(p.name == "requires_grad" for p in self.params)
+        self.resizes = bool(row.get("resizes", False))
         nondifferentiable = row.get("nondifferentiable", "")
         self.never_differentiable = nondifferentiable == "all"
         self.nondifferentiable = set() if self.never_differentiable else set(_names(nondifferentiable))

@@ -70,3 +70,26 @@ def test_objects_that_are_no_tensors():
     with pytest.raises(TypeError, match="no implementation found for 'torch.div'"):
         torch.div(q, q)
     assert _C._has_torch_function((q,)) and not _C._has_torch_function((torch.ones(1), Plain([1.0]), 3, "x", None))
+
+
+def test_functions_of_another_library_are_replaced_or_refused():
+    def foreign(name, module):
+        def function(x):
+            return type(x).__torch_function__(function, (type(x),), (x,))
+        function.__name__, function.__module__ = name, module
+        return function
+
+    x = torch.tensor([-1.0, 2.0])
+    assert foreign("relu", "torch.nn.functional")(x).tolist() == [0, 2] and foreign("neg", "torch")(x).tolist() == [1, -2]
+    for name, module in (("no_such_name", "torch"), ("relu", "torch.nosuch"), ("relu", "elsewhere")):
+        with pytest.raises(TypeError, match="belongs to another library"):
+            foreign(name, module)(x)
+
+
+def test_reflected_power_takes_only_a_value():
+    x, y = torch.tensor([2.0], requires_grad=True), torch.tensor([3.0], requires_grad=True)
+    x.__rpow__(y).backward()
+    assert y.grad is None and x.grad.item() == pytest.approx(9 * 1.0986123)
+    (2 ** x).backward()
+    (y ** x).backward()
+    assert y.grad.item() == 6

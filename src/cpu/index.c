@@ -1,4 +1,4 @@
-/* Indexing by tensors: index, index_put_, gather, scatter, index_select and their relatives. */
+/* Indexing by tensors: index, index_put_, index_select, take, nonzero and their relatives. gather and scatter are in scatter.c. */
 #include <stdlib.h>
 
 #include "base/parallel.h"
@@ -121,6 +121,16 @@ static int advanced_open(advanced *a, msa_tensor *self, msa_tensors indices) {
     return 0;
 }
 
+/* Whether what is not indexed lies together and in order. */
+static bool blocks_behind(const advanced *a, const msa_tensor *self) {
+    int64_t step = 1;
+    for (int i = a->rest - 1; i >= 0; i--) {
+        if (a->rest_sizes[i] != 1 && a->rest_strides[i] != step) return false;
+        step *= a->rest_sizes[i];
+    }
+    return true;
+}
+
 /* Visit every (position in self, position in values): values has the result's geometry with any strides. */
 static void advanced_walk(const advanced *a, msa_tensor *self, const msa_tensor *values, bool into_self, bool accumulate) {
     size_t size = msa_dtype_size((msa_dtype)self->dtype);
@@ -129,6 +139,19 @@ static void advanced_walk(const advanced *a, msa_tensor *self, const msa_tensor 
     for (int i = 0; i < a->rest; i++) {
         value_strides[i] = values->strides[i < a->at ? i : i + a->ndim];
         rest_count *= a->rest_sizes[i];
+    }
+    if (!into_self && a->at == 0 && values->contiguous && blocks_behind(a, self)) {
+        const int64_t block = rest_count * (int64_t)size;
+#pragma omp parallel for num_threads(msa_threads_for(a->count * (block / 64 + 1), MSA_GRAIN)) schedule(static)
+        for (int64_t k = 0; k < a->count; k++) {
+            int64_t here = 0;
+            for (int i = 0; i < a->n; i++) {
+                const int64_t p = ((const int64_t *)a->index[i]->storage->data)[a->index[i]->offset + k];
+                here += (p < 0 ? p + self->sizes[a->dim[i]] : p) * self->strides[a->dim[i]];
+            }
+            msa_copy_block(other + k * block, base + here * (int64_t)size, block);
+        }
+        return;
     }
     int64_t index[MSA_MAX_DIMS] = {0};
     for (int64_t k = 0; k < a->count; k++) {
@@ -234,6 +257,21 @@ static void along_walk(const along *a, msa_tensor *whole, const msa_tensor *part
     }
 }
 
+/* index_select of a contiguous tensor: blocks of what lies behind dim. */
+static void select_blocks(const along *a, const msa_tensor *whole, msa_tensor *parts) {
+    int64_t block = (int64_t)msa_dtype_size((msa_dtype)whole->dtype), outer = 1;
+    for (int d = 0; d < whole->ndim; d++) {
+        if (d < a->dim) outer *= whole->sizes[d];
+        if (d > a->dim) block *= whole->sizes[d];
+    }
+    const int64_t limit = whole->ndim ? whole->sizes[a->dim] : 1, *p = msa_data(a->index);
+    const char *from = msa_data(whole);
+    char *to = parts->storage->data;
+    const int64_t grain = block < MSA_GRAIN ? MSA_GRAIN / (block / 64 + 1) : 1;
+#pragma omp parallel for num_threads(msa_threads_for(outer * a->n, grain)) schedule(static)
+    for (int64_t k = 0; k < outer * a->n; k++) msa_copy_block(to + k * block, from + (k / a->n * limit + p[k % a->n]) * block, block);
+}
+
 msa_tensor *index_select_cpu(msa_tensor *self, int64_t dim, msa_tensor *index) {
     auto_along along a = {0};
     if (along_open(&a, "index_select", self, dim, index) != 0) return NULL;
@@ -243,7 +281,10 @@ msa_tensor *index_select_cpu(msa_tensor *self, int64_t dim, msa_tensor *index) {
     else if (a.n != 1) return msa_fail_null(MSA_INDEX_ERROR, "index_select(): Index to scalar can have only 1 value, got %lld value(s)", (long long)a.n);
     msa_auto msa_tensor *result = msa_tensor_new((msa_ints){sizes, self->ndim}, (msa_dtype)self->dtype);
     if (!result) return NULL;
-    if (result->numel) along_walk(&a, self, result, false, false);
+    if (result->numel) {
+        if (self->contiguous) select_blocks(&a, self, result);
+        else along_walk(&a, self, result, false, false);
+    }
     return msa_take(result);
 }
 
@@ -300,97 +341,7 @@ msa_tensor *index_fill_tensor_cpu(msa_tensor *self, int64_t dim, msa_tensor *ind
     return msa_take(result);
 }
 
-/* gather and scatter. */
-
-typedef enum { COPY, ADD, MULTIPLY } scatter_mode;
-
-/* For each element of index: result position in `self` along dim, the same position elsewhere, matched with `other`. */
-static int scatter_walk(const char *op, msa_tensor *self, int64_t dim_given, msa_tensor *index_given, const msa_tensor *other, bool into_self,
-                        scatter_mode mode, bool other_is_scalar) {
-    int dim = msa_wrap_dim(op, dim_given, self->ndim);
-    if (dim < 0) return -1;
-    if (index_given->numel == 0) return 0;
-    if (index_given->dtype != MSA_INT64) return msa_fail(MSA_RUNTIME_ERROR, "%s(): Expected dtype int64 for index", op);
-    int ndim = self->ndim ? self->ndim : 1;
-    if ((index_given->ndim ? index_given->ndim : 1) != ndim)
-        return msa_fail(MSA_RUNTIME_ERROR, "Index tensor must have the same number of dimensions as %s tensor", into_self ? "self" : "input");
-    if (!other_is_scalar && (other->ndim ? other->ndim : 1) != ndim)
-        return msa_fail(MSA_RUNTIME_ERROR, "Index tensor must have the same number of dimensions as src tensor");
-    for (int d = 0; d < index_given->ndim; d++) {
-        if (d != dim && index_given->sizes[d] > (self->ndim ? self->sizes[d] : 1))
-            return msa_fail(MSA_RUNTIME_ERROR, "Expected index %s to be smaller than self %s apart from dimension %d", msa_sizes_text(msa_sizes(index_given)),
-                            msa_sizes_text(msa_sizes(self)), dim);
-        if (!other_is_scalar && index_given->sizes[d] > (other->ndim ? other->sizes[d] : 1))
-            return msa_fail(MSA_RUNTIME_ERROR, "Expected index %s to be smaller than src %s", msa_sizes_text(msa_sizes(index_given)), msa_sizes_text(msa_sizes(other)));
-    }
-    msa_auto msa_tensor *index = plain_index(index_given);
-    if (!index) return -1;
-    const int64_t *p = msa_data(index);
-    int64_t limit = self->ndim ? self->sizes[dim] : 1;
-    for (int64_t k = 0; k < index->numel; k++)
-        if (p[k] < 0 || p[k] >= limit)
-            return msa_fail(MSA_RUNTIME_ERROR, "index %lld is out of bounds for dimension %d with size %lld", (long long)p[k], dim, (long long)limit);
-    size_t size = msa_dtype_size((msa_dtype)self->dtype);
-    char *base = msa_data(self), *values = msa_data(other);
-    int64_t at[MSA_MAX_DIMS] = {0};
-    for (int64_t k = 0; k < index->numel; k++) {
-        int64_t here = p[k] * (self->ndim ? self->strides[dim] : 0), there = 0;
-        for (int d = 0; d < index->ndim; d++) {
-            if (d != dim) here += at[d] * self->strides[d];
-            if (!other_is_scalar && other->ndim) there += at[d] * other->strides[d];
-        }
-        char *s = base + here * (int64_t)size, *o = values + there * (int64_t)size;
-        if (!into_self) memcpy(o, s, size);
-        else if (mode == COPY) memcpy(s, o, size);
-        else if (mode == ADD) msa_element_add((msa_dtype)self->dtype, s, o);
-        else msa_element_multiply((msa_dtype)self->dtype, s, o);
-        for (int d = index->ndim - 1; d >= 0 && ++at[d] == index->sizes[d]; d--) at[d] = 0;
-    }
-    return 0;
-}
-
-msa_tensor *gather_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, bool sparse_grad) {
-    if (sparse_grad) return msa_fail_null(MSA_NOT_IMPLEMENTED, "gather: sparse_grad=True is not implemented");
-    msa_auto msa_tensor *result = msa_tensor_new(msa_sizes(index), (msa_dtype)self->dtype);
-    return result && scatter_walk("gather", self, dim, index, result, false, COPY, false) == 0 ? msa_take(result) : NULL;
-}
-
-static msa_tensor *scattered_copy(msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *src, scatter_mode mode, bool scalar) {
-    if (src->dtype != self->dtype) return msa_fail_null(MSA_RUNTIME_ERROR, "scatter(): Expected self.dtype to be equal to src.dtype");
-    msa_auto msa_tensor *result = msa_clone_values(self);
-    return result && scatter_walk("scatter", result, dim, index, src, true, mode, scalar) == 0 ? msa_take(result) : NULL;
-}
-
-msa_tensor *scatter_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *src) {
-    return scattered_copy(self, dim, index, src, COPY, false);
-}
-
-msa_tensor *scatter_value_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa_scalar value) {
-    msa_auto msa_tensor *one = msa_tensor_scalar(value, (msa_dtype)self->dtype);
-    return one ? scattered_copy(self, dim, index, one, COPY, true) : NULL;
-}
-
-static int mode_of(const char *reduce, scatter_mode *mode) {
-    if (strcmp(reduce, "add") == 0) *mode = ADD;
-    else if (strcmp(reduce, "multiply") == 0) *mode = MULTIPLY;
-    else return msa_fail(MSA_RUNTIME_ERROR, "reduce argument must be either add or multiply.");
-    return 0;
-}
-
-msa_tensor *scatter_reduced_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *src, const char *reduce) {
-    scatter_mode mode = COPY;
-    return mode_of(reduce, &mode) == 0 ? scattered_copy(self, dim, index, src, mode, false) : NULL;
-}
-
-msa_tensor *scatter_value_reduced_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa_scalar value, const char *reduce) {
-    scatter_mode mode = COPY;
-    msa_auto msa_tensor *one = msa_tensor_scalar(value, (msa_dtype)self->dtype);
-    return one && mode_of(reduce, &mode) == 0 ? scattered_copy(self, dim, index, one, mode, true) : NULL;
-}
-
-msa_tensor *scatter_add_cpu(msa_tensor *self, int64_t dim, msa_tensor *index, msa_tensor *src) {
-    return scattered_copy(self, dim, index, src, ADD, false);
-}
+/* Places in the tensor seen as a line, and where a mask holds. */
 
 msa_tensor *take_cpu(msa_tensor *self, msa_tensor *index) {
     if (index->dtype != MSA_INT64) return msa_fail_null(MSA_RUNTIME_ERROR, "take(): Expected a long tensor for index, but got %s", msa_dtype_type_name((msa_dtype)index->dtype));

@@ -72,6 +72,10 @@ msa_tensor *put_source_gradient(msa_tensor *grad, msa_tensor *index, msa_ints si
 /* The gradient of cdist by its first operand, or with them exchanged by the second (distance.c). */
 msa_tensor *cdist_gradient(msa_tensor *grad, msa_tensor *x1, msa_tensor *x2, double p, msa_tensor *distances, bool exchanged);
 
+/* Gradients of transforms from and to real lines (fft.c). */
+msa_tensor *fft_r2c_gradient(msa_tensor *grad, msa_ints sizes, msa_ints dim, int64_t normalization, bool onesided);
+msa_tensor *fft_c2r_gradient(msa_tensor *grad, msa_ints sizes, msa_ints dim, int64_t normalization);
+
 #include "ops/helpers_nn.h"
 
 #endif

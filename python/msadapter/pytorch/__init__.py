@@ -37,7 +37,7 @@ for _name in functional.TENSOR_METHODS:
     if _name not in vars(Tensor):
         setattr(Tensor, _name, _as_method(getattr(functional, _name)))
 
-from msadapter.pytorch import autograd, cuda, random, special  # noqa: E402
+from msadapter.pytorch import autograd, cuda, fft, random, special  # noqa: E402
 from msadapter.pytorch.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from msadapter.pytorch.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 

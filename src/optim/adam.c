@@ -1,8 +1,6 @@
 /* Adam and AdamW. */
 #include <math.h>
 
-#include "msadapter/optim.h"
-
 #include "optim/internal.h"
 
 typedef struct {
@@ -24,7 +22,7 @@ typedef struct {
         const T sign = o->maximize ? -1 : 1; \
         for (int64_t i = 0; i < n; i++) { \
             T value = p[i] * shrink; \
-            T d = sign * g[i] + decay * value; \
+            T d = decay != 0 ? sign * g[i] + decay * value : sign * g[i]; \
             T m_new = beta1 * m[i] + rest1 * d; \
             T v_new = beta2 * v[i] + rest2 * d * d; \
             m[i] = m_new; \

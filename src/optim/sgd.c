@@ -1,6 +1,4 @@
 /* Stochastic gradient descent. */
-#include "msadapter/optim.h"
-
 #include "optim/internal.h"
 
 typedef struct {
@@ -18,13 +16,13 @@ typedef struct {
         const T sign = s->options.maximize ? -1 : 1; \
         const bool nesterov = s->options.nesterov; \
         if (!b) { \
-            for (int64_t i = 0; i < n; i++) p[i] -= lr * (sign * g[i] + decay * p[i]); \
+            for (int64_t i = 0; i < n; i++) p[i] -= lr * (decay != 0 ? sign * g[i] + decay * p[i] : sign * g[i]); \
             return; \
         } \
         const bool fresh = s->first && s->first[index]; \
         const T keep = fresh ? 0 : momentum, add = fresh ? 1 : (T)(1 - s->options.dampening); \
         for (int64_t i = 0; i < n; i++) { \
-            T d = sign * g[i] + decay * p[i]; \
+            T d = decay != 0 ? sign * g[i] + decay * p[i] : sign * g[i]; \
             T m = fresh ? d : keep * b[i] + add * d; \
             b[i] = m; \
             p[i] -= lr * (nesterov ? d + momentum * m : m); \

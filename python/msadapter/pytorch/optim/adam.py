@@ -2,65 +2,81 @@
 
 from msadapter import _C
 from msadapter import pytorch as torch
-from msadapter.pytorch.optim.optimizer import Optimizer, check_dense
+from msadapter.pytorch.optim.optimizer import Optimizer, check_at_least_zero, check_betas, check_dense, check_recordable, zeros_like
 
 
-class Adam(Optimizer):
-    """Steps scaled by running means of the gradient and of its square. Raises ValueError for options out of range."""
+class _AdamSteps(Optimizer):
+    """What both do. `_decoupled`: whether the decay acts on the weights rather than on the gradients."""
 
     _decoupled = False
+    _counters = ("step",)
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
-                 capturable=False):
-        if not 0.0 <= lr:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if not 0.0 <= eps:
-            raise ValueError(f"Invalid epsilon value: {eps}")
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
-                                  "foreach": foreach, "capturable": capturable})
+    def __init__(self, params, defaults):
+        check_at_least_zero(("learning rate", defaults["lr"]), ("epsilon value", defaults["eps"]))
+        check_betas(defaults["betas"])
+        check_at_least_zero(("weight_decay value", defaults["weight_decay"]))
+        super().__init__(params, defaults)
 
-    def _state(self, p, amsgrad):
-        state = self.state_of(p)
-        if not state:
-            state["step"] = torch.tensor(0.0)
-            for name in ("exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if amsgrad else ()):
-                state[name] = torch.zeros_like(p, memory_format=torch.contiguous_format)
-        return state
+    def _new_state(self, group, p):
+        names = ("exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if group["amsgrad"] else ())
+        return {"step": torch.tensor(0.0), **{name: zeros_like(p) for name in names}}
 
     def _step_group(self, group, params, grads):
         check_dense(type(self).__name__, grads)
-        states = [self._state(p, group["amsgrad"]) for p in params]
-        steps = []
-        for state in states:
-            if isinstance(state["step"], torch.Tensor):
-                state["step"].add_(1)
-            else:
-                state["step"] += 1
-            steps.append(float(state["step"]))
-        lists = [params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
-                 [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []]
-        options = (steps, float(group["lr"]), float(group["betas"][0]), float(group["betas"][1]), float(group["eps"]),
-                   float(group["weight_decay"]), self._decoupled, group["amsgrad"], group["maximize"])
-        if all(t.is_contiguous() and t.dtype in (torch.float32, torch.float64) for part in lists for t in part):
-            _C._adam_step(*lists, *options)
+        if group["capturable"]:
+            raise AssertionError("If capturable=True, params and state_steps must be CUDA tensors.")
+        states = self._states(group, params)
+        steps = _C._count_steps([s["step"] for s in states])
+        if group.get("differentiable"):
+            check_recordable(group)
+            for p, g, state, step in zip(params, grads, states, steps):
+                self._step_recorded(group, p, g, state, step)
             return
-        copied = [[(t.detach() if t.dtype == torch.float64 else t.detach().float()).contiguous() for t in part] for part in lists]
-        _C._adam_step(*copied, *options)
-        for k, part in enumerate(lists):
-            for t, c in zip(part, copied[k]) if k != 1 else ():
-                t.copy_(c)
+        _C._adam_step(params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
+                      [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else [], steps, group["lr"], *group["betas"], group["eps"],
+                      group["weight_decay"], self._decoupled, group["amsgrad"], group["maximize"])
 
 
-class AdamW(Adam):
-    """Adam whose weight decay acts on the weights, not on the gradients."""
+class Adam(_AdamSteps):
+    """Steps scaled by running means of the gradient and of its square.
+
+    Raises ValueError for options out of range, RuntimeError for `fused`, which no CPU parameter can have.
+    """
+
+    _added_options = {"amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False, "fused": False}
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False,
+                 capturable=False, differentiable=False, fused=False):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+                                  "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused})
+        if fused:
+            raise RuntimeError("`fused` cannot be `differentiable`" if differentiable
+                               else "FusedAdam requires all the params to be CUDA, floating point")
+
+    @staticmethod
+    def _step_recorded(group, p, g, state, step):
+        """The same out of operators, which record it."""
+        beta1, beta2 = group["betas"]
+        d = -g if group["maximize"] else g
+        if group["weight_decay"] != 0:
+            d = d.add(p, alpha=group["weight_decay"])
+        state["exp_avg"].mul_(beta1).add_(d, alpha=1 - beta1)
+        state["exp_avg_sq"].mul_(beta2).addcmul_(d, d.conj(), value=1 - beta2)
+        square = state["exp_avg_sq"].clone()
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"].copy_(torch.maximum(state["max_exp_avg_sq"].clone(), square))
+            square = state["max_exp_avg_sq"].clone()
+        root = square.sqrt() / (1 - beta2 ** step) ** 0.5 + group["eps"]
+        p.addcdiv_(state["exp_avg"].clone(), root, value=-group["lr"] / (1 - beta1 ** step))
+
+
+class AdamW(_AdamSteps):
+    """Adam whose weight decay acts on the weights, not on the gradients. Raises ValueError for options out of range."""
 
     _decoupled = True
+    _added_options = {"amsgrad": False, "maximize": False, "foreach": None, "capturable": False}
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False, foreach=None,
                  capturable=False):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "foreach": foreach,
+                                  "maximize": maximize, "capturable": capturable})

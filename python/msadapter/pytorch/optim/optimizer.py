@@ -20,6 +20,11 @@ class Optimizer:
     order of `optimizer.parameters`, as in MindSpore.
     """
 
+    _added_options = {}
+    """Options that came after the first release, with what they are in checkpoints that do not have them."""
+    _counters = ()
+    """Names of states that are 0-dim tensors, and were plain numbers in older checkpoints."""
+
     def __init__(self, params, defaults):
         if isinstance(params, torch.Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -46,7 +51,7 @@ class Optimizer:
         grads = list(grads)
         if len(grads) != len(parameters):
             raise ValueError(f"optimizer: {len(parameters)} gradients expected, one for each parameter, got {len(grads)}")
-        with torch.no_grad():
+        with torch.set_grad_enabled(self.defaults.get("differentiable", False)):
             self._step(dict(zip(map(id, parameters), grads)))
         return True
 
@@ -56,7 +61,7 @@ class Optimizer:
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        with torch.no_grad():
+        with torch.set_grad_enabled(self.defaults.get("differentiable", False)):
             self._step({id(p): p.grad for p in self.parameters})
         return loss
 
@@ -70,9 +75,29 @@ class Optimizer:
     def _step_group(self, group, params, grads):
         raise NotImplementedError
 
-    def state_of(self, parameter):
-        """The state of a parameter, made when it is first asked for."""
-        return self.state[parameter]
+    def _states(self, group, params):
+        """The states of the parameters; those that are missing are made, by `_new_state`."""
+        states = [self.state[p] for p in params]
+        for p, state in zip(params, states):
+            if not state:
+                state.update(self._new_state(group, p))
+        return states
+
+    def _new_state(self, group, parameter):
+        raise NotImplementedError
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for group in self.param_groups:
+            for name, default in self._added_options.items():
+                group.setdefault(name, default)
+        for values in self.state.values():
+            for name in self._counters:
+                if name in values and not isinstance(values[name], torch.Tensor):
+                    values[name] = torch.tensor(float(values[name]))
 
     def zero_grad(self, set_to_none=False):
         """Clear the gradients: to zero, or to None."""
@@ -103,7 +128,7 @@ class Optimizer:
         for p in param_group["params"]:
             if not isinstance(p, torch.Tensor):
                 raise TypeError("optimizer can only optimize Tensors, but one of the params is " + type(p).__name__)
-            if not p.is_leaf:
+            if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
@@ -128,7 +153,7 @@ class Optimizer:
                 numbers.setdefault(id(p), len(numbers))
             packed["params"] = [numbers[id(p)] for p in group["params"]]
             groups.append(packed)
-        return {"state": {numbers[id(p)]: s for p, s in self.state.items()}, "param_groups": groups}
+        return {"state": {numbers[id(k)] if isinstance(k, torch.Tensor) else k: s for k, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict):
         """Take over a state_dict of an optimizer with groups of the same sizes."""
@@ -147,11 +172,16 @@ class Optimizer:
                 return value.to(parameter.dtype) if key != "step" and parameter.is_floating_point() else value
             if isinstance(value, dict):
                 return {k: cast(parameter, v, k) for k, v in value.items()}
-            return value
+            return type(value)(cast(parameter, v) for v in value) if type(value) in (list, tuple) else value
 
-        self.state = defaultdict(dict, {by_number[number]: cast(by_number[number], value) for number, value in saved["state"].items()
-                                        if number in by_number})
-        self.param_groups = [{**group, "params": own["params"]} for group, own in zip(groups, self.param_groups)]
+        state = defaultdict(dict)
+        for key, value in saved["state"].items():
+            if key in by_number:
+                state[by_number[key]] = cast(by_number[key], value)
+            else:
+                state[key] = value
+        groups = [{**group, "params": own["params"]} for group, own in zip(groups, self.param_groups)]
+        self.__setstate__({"state": state, "param_groups": groups})
 
     def __repr__(self):
         text = type(self).__name__ + " ("
@@ -168,4 +198,29 @@ def check_dense(name, grads):
             raise RuntimeError(f"{name} does not support sparse gradients")
 
 
-__all__ = ["Optimizer", "check_dense", "required"]
+def check_at_least_zero(*options):
+    """Pairs of what an option is called in the message, and its value. Raises ValueError for negative ones."""
+    for name, value in options:
+        if not 0.0 <= value:
+            raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_betas(betas):
+    """Decay rates of running means. Raises ValueError outside [0, 1)."""
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def zeros_like(parameter):
+    """A state as large as a parameter and laid out like it, so that steps need no copies."""
+    return torch.zeros_like(parameter, memory_format=torch.preserve_format)
+
+
+def check_recordable(group):
+    """Steps that are recorded go parameter by parameter."""
+    if group["foreach"]:
+        raise AssertionError("_foreach ops don't support autograd")
+
+
+__all__ = ["Optimizer", "check_at_least_zero", "check_betas", "check_dense", "check_recordable", "required", "zeros_like"]

@@ -155,3 +155,41 @@ int histogram_count_cpu(msa_tensor *self, int64_t bins, msa_doubles range, msa_t
     results[1] = results[0] ? msa_take(edges) : NULL;
     return results[1] ? 0 : -1;
 }
+
+/* Even bins by division, as fast as can be; the last one closed. `from` to `to` is not empty. */
+#define COUNT(T) \
+    do { \
+        const T low = (T)from, high = (T)to; \
+        const T *p = msa_data(plain); \
+        for (int64_t k = 0; k < plain->numel; k++) { \
+            if (!(p[k] >= low && p[k] <= high)) continue; \
+            int64_t bin = (int64_t)((p[k] - low) * (T)bins / (high - low)); \
+            counts[bin < bins ? bin : bins - 1]++; \
+        } \
+    } while (0)
+
+msa_tensor *histc_cpu(msa_tensor *self, int64_t bins, msa_scalar min, msa_scalar max) {
+    if (check_input(self, NULL, 0) != 0) return NULL;
+    if (bins <= 0) return msa_fail_null(MSA_RUNTIME_ERROR, "torch.histc(): bins must be > 0, but got %lld", (long long)bins);
+    msa_auto msa_tensor *plain = msa_contiguous_values(self);
+    double from = msa_scalar_double(min), to = msa_scalar_double(max);
+    if (plain && from == to && plain->numel) {
+        msa_auto msa_tensor *least = msa_min(plain), *most = least ? msa_max(plain) : NULL;
+        msa_scalar low, high;
+        if (!most || msa_tensor_item(least, &low) != 0 || msa_tensor_item(most, &high) != 0) return NULL;
+        from = low.d;
+        to = high.d;
+    }
+    if (from == to) {
+        from -= 1;
+        to += 1;
+    }
+    if (!isfinite(from) || !isfinite(to)) return msa_fail_null(MSA_RUNTIME_ERROR, "torch.histc: range of [%g, %g] is not finite", from, to);
+    if (from > to) return msa_fail_null(MSA_RUNTIME_ERROR, "torch.histc: max must be larger than min");
+    msa_auto msa_tensor *result = plain ? msa_tensor_new(MSA_INTS(bins), MSA_INT64) : NULL;
+    if (!result || msa_fill_values(result, msa_int(0)) != 0) return NULL;
+    int64_t *counts = result->storage->data;
+    if (self->dtype == MSA_FLOAT32) COUNT(float);
+    else COUNT(double);
+    return msa_cast_values(result, (msa_dtype)self->dtype);
+}

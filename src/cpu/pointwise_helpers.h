@@ -74,15 +74,13 @@ static inline int64_t i64_round_decimals(int64_t a, int64_t decimals) {
         return mod != 0 && (b < 0) != (mod < 0) ? mod + b : mod; \
     } \
     static inline T P##_lerp(T a, T b, T w) { return fabs##S(w) < (T)0.5 ? a + w * (b - a) : b - (b - a) * (1 - w); } \
-    static inline T P##_logaddexp(T a, T b) { \
-        if (P##_isinf(a) && a == b) return a; \
-        T m = a > b ? a : b; \
-        return m + log1p##S(exp##S(-fabs##S(a - b))); \
+    MSA_INLINE T P##_logaddexp(T a, T b) { \
+        const T gap = a == b ? 0 : fabs##S(a - b); /* infinities of one sign have none either */ \
+        return P##_max(a, b) + P##_log1p(P##_exp(-gap)); \
     } \
-    static inline T P##_logaddexp2(T a, T b) { \
-        if (P##_isinf(a) && a == b) return a; \
-        T m = a > b ? a : b; \
-        return m + log1p##S(exp2##S(-fabs##S(a - b))) * (T)1.4426950408889634; \
+    MSA_INLINE T P##_logaddexp2(T a, T b) { \
+        const T gap = a == b ? 0 : fabs##S(a - b); \
+        return P##_max(a, b) + P##_log1p(P##_exp2(-gap)) * (T)1.4426950408889634; \
     } \
     static inline T P##_xlogy(T a, T b) { return b != b ? (T)NAN : a == 0 ? 0 : a * log##S(b); } \
     static inline T P##_clamp(T a, T low, bool has_low, T high, bool has_high) { \
@@ -96,7 +94,7 @@ static inline int64_t i64_round_decimals(int64_t a, int64_t decimals) {
         if (a == (T)INFINITY) return has_pos ? pos : most; \
         return a == -(T)INFINITY ? (has_neg ? neg : -most) : a; \
     } \
-    static inline T P##_logsigmoid(T a) { return (a < 0 ? a : 0) - log1p##S(exp##S(-fabs##S(a))); } \
+    MSA_INLINE T P##_logsigmoid(T a) { return P##_min(a, 0) - P##_log1p(P##_exp(-fabs##S(a))); } \
     static inline T P##_logit(T a, bool clip, T eps) { \
         if (clip) a = a < eps ? eps : a > 1 - eps ? 1 - eps : a; \
         return log##S(a / (1 - a)); \

@@ -121,7 +121,9 @@ MSA_INLINE float f32_log10(float x) {
 }
 MSA_INLINE float f32_log1p(float x) {
     const float u = 1.0f + x;
-    const float lost = u > 0.0f && u < INFINITY ? (x - (u - 1.0f)) / u : 0.0f;
+    float lost = (x - (u - 1.0f)) / u; /* one choice at a time: compilers make no vectors of conditions with && */
+    lost = u > 0.0f ? lost : 0.0f;
+    lost = u < INFINITY ? lost : 0.0f;
     return x == 0.0f ? x : f32_log(u) + lost;
 }
 

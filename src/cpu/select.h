@@ -12,6 +12,11 @@ typedef struct {
     int64_t place;
 } msa_item;
 
+/* Doubles as keys: the order of the integers is that of the values, -0 and 0 are equal, every NaN comes last. */
+static inline int64_t msa_key_of_double(int64_t bits) {
+    return (bits & INT64_MAX) > 0x7ff0000000000000 ? INT64_MAX : bits < 0 ? INT64_MIN - bits : bits;
+}
+
 /* Stable; `scratch` holds n items. */
 void msa_items_merge_sort(msa_item *items, msa_item *scratch, int64_t n);
 /* Introsort: median-of-three quicksort, a heap when it degenerates, insertion for the rest (Musser 1997). */

@@ -18,10 +18,7 @@ static void load_keys(int64_t *keys, const void *from, msa_dtype working, int64_
         }
     } else if (working == MSA_FLOAT64) {
         const int64_t *bits = (const int64_t *)from + start;
-        for (int64_t k = 0; k < n; k++) {
-            const int64_t b = bits[k], key = b < 0 ? INT64_MIN - b : b;
-            keys[k] = ((b & INT64_MAX) > 0x7ff0000000000000 ? INT64_MAX : key) ^ flip;
-        }
+        for (int64_t k = 0; k < n; k++) keys[k] = msa_key_of_double(bits[k]) ^ flip;
     } else {
         const int64_t *values = (const int64_t *)from + start;
         for (int64_t k = 0; k < n; k++) keys[k] = values[k] ^ flip;

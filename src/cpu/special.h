@@ -2,7 +2,7 @@
  *
  * digamma and polygamma: recurrence up to where the asymptotic series holds (Abramowitz and Stegun 6.3.18, 6.4.11), reflection
  * below zero. Hurwitz zeta: Euler and Maclaurin's sum. Bessel I0 and I1: the series for small and the asymptotic expansion for
- * large arguments (A&S 9.6.10, 9.7.1). erfinv: Giles' rational start and two Newton steps. */
+ * large arguments (A&S 9.6.10, 9.7.1). */
 #ifndef MSA_CPU_SPECIAL_H
 #define MSA_CPU_SPECIAL_H
 
@@ -65,13 +65,24 @@ static inline double special_zeta(double x, double q) {
     return s;
 }
 
+/* The trigamma function of x > 0 (A&S 6.4.12). */
+static inline double special_trigamma(double x) {
+    if (x == 0) return INFINITY;
+    double sum = 0;
+    for (; x < 12; x += 1) sum += 1 / (x * x);
+    const double z = 1 / (x * x);
+    return sum + 1 / x + z / 2 +
+           z / x * (1.0 / 6 - z * (1.0 / 30 - z * (1.0 / 42 - z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * (7.0 / 6)))))));
+}
+
 /* `narrow`: the sine of the reflection in float32, whose rounding next to the poles is then the same as PyTorch's. */
 static inline double special_polygamma(int64_t n, double x, int narrow) {
     if (n == 0) return special_digamma(x);
     if (n == 1 && x < 0) { /* reflection, which keeps the digits of the trigamma function */
         double s = narrow ? sinf((float)M_PI * (float)x) : sin(M_PI * x);
-        return -special_zeta(2, 1 - x) + (M_PI * M_PI) / (s * s);
+        return -special_trigamma(1 - x) + (M_PI * M_PI) / (s * s);
     }
+    if (n == 1) return special_trigamma(x);
     return (n % 2 ? 1 : -1) * tgamma((double)n + 1) * special_zeta((double)n + 1, x);
 }
 
@@ -99,21 +110,6 @@ static inline double special_bessel_i(int v, double x, int scaled) {
     return v && x < 0 ? -result : result;
 }
 
-/* Inverse of erf: Winitzki's approximation made exact by Halley steps, on erfc in the tails. */
-static inline double special_erfinv(double x) {
-    const double a = fabs(x);
-    if (!(a < 1)) return a == 1 ? copysign(INFINITY, x) : NAN;
-    if (a < 1e-8) return x * 0.88622692545275801365;
-    const double l = log1p(-a * a), k = 4.33 + 0.5 * l; /* 2 / (pi * 0.147) */
-    double y = sqrt(sqrt(k * k - l / 0.147) - k);
-    for (int i = 0; i < 3; i++) {
-        const double error = a > 0.5 ? (1 - a) - erfc(y) : erf(y) - a;
-        const double u = error * exp(y * y) * 0.88622692545275801365;
-        y -= u / (1 + y * u);
-    }
-    return copysign(y, x);
-}
-
 #define SPECIAL(P, T) \
     static inline T P##_digamma(T a) { return (T)special_digamma(a); } \
     static inline T P##_polygamma(int64_t n, T a) { return (T)special_polygamma(n, a, sizeof(T) == 4); } \
@@ -122,7 +118,7 @@ static inline double special_erfinv(double x) {
     static inline T P##_i0e(T a) { return (T)special_bessel_i(0, a, 1); } \
     static inline T P##_i1(T a) { return (T)special_bessel_i(1, a, 0); } \
     static inline T P##_i1e(T a) { return (T)special_bessel_i(1, a, 1); } \
-    static inline T P##_erfinv(T a) { return (T)special_erfinv(a); } \
+    static inline T P##_erfinv(T a) { return (T)msa_special_erfinv(a, sizeof(T) == 4); } \
     static inline T P##_bessel_j0(T a) { return (T)j0(a); } \
     static inline T P##_bessel_j1(T a) { return (T)j1(a); } \
     static inline T P##_bessel_y0(T a) { return a < 0 ? (T)NAN : (T)y0(a); } \
@@ -134,7 +130,7 @@ static inline double special_erfinv(double x) {
     static inline T P##_igammac(T a, T x) { return (T)msa_special_gamma_q(a, x); } \
     static inline T P##_erfcx(T a) { return (T)msa_special_erfcx(a); } \
     static inline T P##_log_ndtr(T a) { return (T)msa_special_log_ndtr(a); } \
-    static inline T P##_ndtri(T a) { return (T)msa_special_ndtri(a); } \
+    static inline T P##_ndtri(T a) { return (T)msa_special_ndtri(a, sizeof(T) == 4); } \
     static inline T P##_xlog1py(T a, T b) { return b != b ? (T)NAN : a == 0 ? 0 : (T)(a * log1p(b)); } \
     static inline T P##_entr(T a) { return a > 0 ? (T)(-a * log(a)) : a == 0 ? 0 : a != a ? a : -(T)INFINITY; }
 SPECIAL(f32, float)

@@ -16,7 +16,9 @@ double msa_special_gamma_q(double a, double x);
 /* The normal distribution and the scaled complementary error function e^(x^2) erfc(x) (special_normal.c). */
 double msa_special_erfcx(double x);
 double msa_special_log_ndtr(double x);
-double msa_special_ndtri(double p);
+/* `narrow`: to float32's precision only. */
+double msa_special_ndtri(double p, int narrow);
+double msa_special_erfinv(double x, int narrow);
 
 /* Orthogonal polynomials of degree n, 0 for n < 0 (special_polynomial.c). */
 double msa_special_chebyshev_t(double x, int64_t n);

@@ -6,6 +6,7 @@
 #include "msadapter/ops.h"
 #include "ops/helpers.h"
 #include "ops/kernels.h"
+#include "tensor/convert.h"
 
 msa_tensor *index_put_values(msa_tensor *self, msa_tensors indices, msa_tensor *values, bool accumulate) {
     msa_auto msa_tensor *copy = msa_clone(self, -1);
@@ -80,16 +81,41 @@ msa_tensor *take_along_dim_values(msa_tensor *self, msa_tensor *indices, msa_opt
 
 /* Rearranging. */
 
+#define REVERSE(T) \
+    do { \
+        for (int64_t j = 0; j < n; j++) ((T *)to)[j] = ((const T *)from)[(n - 1 - j) * step]; \
+    } while (0)
+
+typedef struct {
+    uint64_t half[2];
+} sixteen_bytes;
+
+/* to[j] = from[(n - 1 - j) * step] */
+static void reverse_row(char *to, const char *from, int64_t n, int64_t step, int64_t size) {
+    switch (size) {
+    case 1: REVERSE(uint8_t); break;
+    case 2: REVERSE(uint16_t); break;
+    case 4: REVERSE(uint32_t); break;
+    case 8: REVERSE(uint64_t); break;
+    default: REVERSE(sixteen_bytes); break;
+    }
+}
+
+/* Negative strides exist in no tensor; here for one copy, row by row of the last dimension. */
 static msa_tensor *flipped_view(msa_tensor *self, const bool *flip, msa_tensor *out) {
-    /* Negative strides exist in no tensor; here for one copy: element by element over the flipped dimensions. */
-    int64_t index[MSA_MAX_DIMS] = {0}, size = (int64_t)msa_dtype_size((msa_dtype)self->dtype);
     const char *from = msa_data(self);
+    if (!from || !out->numel) return out;
+    const msa_dtype dtype = (msa_dtype)self->dtype;
+    const int last = self->ndim - 1;
+    const int64_t size = (int64_t)msa_dtype_size(dtype), n = self->ndim ? self->sizes[last] : 1, step = self->ndim ? self->strides[last] : 1;
+    int64_t index[MSA_MAX_DIMS] = {0};
     char *to = out->storage->data;
-    for (int64_t k = 0; k < out->numel; k++) {
+    for (int64_t row = 0; row < out->numel / n; row++, to += n * size) {
         int64_t at = 0;
-        for (int d = 0; d < self->ndim; d++) at += (flip[d] ? self->sizes[d] - 1 - index[d] : index[d]) * self->strides[d];
-        memcpy(to + k * size, from + at * size, (size_t)size);
-        for (int d = self->ndim - 1; d >= 0 && ++index[d] == self->sizes[d]; d--) index[d] = 0;
+        for (int d = 0; d < last; d++) at += (flip[d] ? self->sizes[d] - 1 - index[d] : index[d]) * self->strides[d];
+        if (self->ndim && flip[last]) reverse_row(to, from + at * size, n, step, size);
+        else msa_convert(dtype, to, 1, dtype, from + at * size, step, n);
+        for (int d = last - 1; d >= 0 && ++index[d] == self->sizes[d]; d--) index[d] = 0;
     }
     return out;
 }
@@ -555,84 +581,4 @@ msa_tensor *bincount_cpu(msa_tensor *self, msa_tensor *weights, int64_t minlengt
     const double *v = msa_data(w);
     for (int64_t i = 0; i < plain->numel; i++) ((double *)sums->storage->data)[p[i]] += v[i];
     return msa_cast_values(sums, weights->dtype == MSA_FLOAT32 ? MSA_FLOAT32 : MSA_FLOAT64);
-}
-
-/* Unique slices along a dimension (or elements): the values, where each input went, how often each came. */
-typedef struct {
-    const char *data;
-    int64_t width; /* doubles or int64s a slice */
-    bool floating;
-} slice_order;
-
-static int compare_slices(const void *a, const void *b, void *context) {
-    const slice_order *o = context;
-    int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
-    for (int64_t k = 0; k < o->width; k++) {
-        if (o->floating) {
-            double x = ((const double *)o->data)[i * o->width + k], y = ((const double *)o->data)[j * o->width + k];
-            if (x != x && y == y) return 1;
-            if (y != y && x == x) return -1;
-            if (x < y) return -1;
-            if (x > y) return 1;
-        } else {
-            int64_t x = ((const int64_t *)o->data)[i * o->width + k], y = ((const int64_t *)o->data)[j * o->width + k];
-            if (x != y) return x < y ? -1 : 1;
-        }
-    }
-    return i < j ? -1 : i > j;
-}
-
-static bool same_slice(const slice_order *o, int64_t i, int64_t j) {
-    for (int64_t k = 0; k < o->width; k++) {
-        if (o->floating ? ((const double *)o->data)[i * o->width + k] != ((const double *)o->data)[j * o->width + k]
-                        : ((const int64_t *)o->data)[i * o->width + k] != ((const int64_t *)o->data)[j * o->width + k])
-            return false;
-    }
-    return true;
-}
-
-int unique_cpu(msa_tensor *self, msa_opt_int dim, bool sorted, bool consecutive, msa_tensor **results) {
-    bool floating = msa_is_floating((msa_dtype)self->dtype);
-    if (msa_is_complex((msa_dtype)self->dtype)) return msa_fail(MSA_NOT_IMPLEMENTED, "\"unique\" not implemented for '%s'", msa_dtype_type_name((msa_dtype)self->dtype));
-    int d = dim.has ? msa_wrap_dim("unique", dim.v, self->ndim) : 0;
-    if (d < 0) return -1;
-    msa_auto msa_tensor *moved = dim.has ? msa_movedim_int(self, d, 0) : msa_reshape(self, MSA_INTS(-1));
-    msa_auto msa_tensor *wide = moved ? msa_cast_values(moved, floating ? MSA_FLOAT64 : MSA_INT64) : NULL;
-    msa_auto msa_tensor *plain = wide ? msa_contiguous_values(wide) : NULL;
-    if (!plain) return -1;
-    int64_t n = moved->ndim ? moved->sizes[0] : 1;
-    slice_order order = {msa_data(plain), n ? plain->numel / n : 1, floating};
-    int64_t *permutation = malloc(sizeof *permutation * (size_t)(2 * n + 1));
-    if (!permutation) return msa_fail(MSA_MEMORY_ERROR, "unique: out of memory");
-    int64_t *firsts = permutation + n, count = 0;
-    for (int64_t i = 0; i < n; i++) permutation[i] = i;
-    if (!consecutive) qsort_r(permutation, (size_t)n, sizeof *permutation, compare_slices, &order);
-    int64_t inverse_sizes[MSA_MAX_DIMS] = {n};
-    msa_ints inverse_shape = dim.has ? (msa_ints){inverse_sizes, 1} : msa_sizes(self);
-    msa_auto msa_tensor *inverse = msa_tensor_new(inverse_shape, MSA_INT64);
-    msa_auto msa_tensor *many = msa_tensor_new(MSA_INTS(n), MSA_INT64);
-    if (!inverse || !many) {
-        free(permutation);
-        return -1;
-    }
-    int64_t *to = inverse->storage->data, *counts = many->storage->data;
-    for (int64_t k = 0; k < n; k++) {
-        if (k == 0 || !same_slice(&order, permutation[k], permutation[k - 1])) {
-            counts[count] = 0;
-            firsts[count++] = permutation[k];
-        }
-        counts[count - 1]++;
-        to[permutation[k]] = count - 1;
-    }
-    msa_auto msa_tensor *index = msa_tensor_new(MSA_INTS(count), MSA_INT64);
-    if (index) memcpy(index->storage->data, firsts, sizeof *firsts * (size_t)count);
-    free(permutation);
-    msa_auto msa_tensor *line = !index || moved->ndim ? msa_tensor_retain(moved) : msa_reshape(moved, MSA_INTS(1));
-    msa_auto msa_tensor *values = index && line ? msa_index_select(line, 0, index) : NULL;
-    if (!values) return -1;
-    results[0] = dim.has ? msa_movedim_int(values, 0, d) : msa_tensor_retain(values);
-    results[1] = msa_take(inverse);
-    int64_t one = 1;
-    results[2] = msa_tensor_over(many->storage, MSA_INT64, 0, 1, &count, &one);
-    return results[0] && results[2] ? 0 : -1;
 }

@@ -8,9 +8,9 @@ from msadapter.pytorch._composed import _given
 _ops = _C._ops
 
 __all__ = ["hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window", "masked_scatter", "select_scatter", "slice_scatter",
-           "diagonal_scatter", "narrow_copy", "renorm", "histc", "cumulative_trapezoid", "vander",
+           "diagonal_scatter", "narrow_copy", "renorm", "cumulative_trapezoid", "vander",
            "histogramdd", "gradient", "adjoint", "resolve_conj", "resolve_neg", "is_conj", "unsafe_chunk", "unsafe_split"]
-TENSOR_METHODS = ["masked_scatter", "select_scatter", "slice_scatter", "diagonal_scatter", "narrow_copy", "renorm", "histc", "masked_scatter_", "renorm_", "fill_diagonal_"]
+TENSOR_METHODS = ["masked_scatter", "select_scatter", "slice_scatter", "diagonal_scatter", "narrow_copy", "renorm", "masked_scatter_", "renorm_", "fill_diagonal_"]
 
 
 def _window(name, length, periodic, formula, dtype, layout, device, requires_grad):
@@ -143,31 +143,6 @@ def fill_diagonal_(input, fill_value, wrap=False):
             part = input[start:]
             part.as_strided([min(part.shape)], [step], part.storage_offset()).fill_(fill_value)
     return input
-
-
-def _histc(input, bins=100, min=0, max=0):
-    if bins <= 0:
-        raise RuntimeError("torch.histc: bins must be > 0")
-    if not input.is_floating_point():
-        raise RuntimeError(f"\"histc\" not implemented for '{input.dtype}'")
-    values = input.detach().reshape(-1)
-    low, high = float(min), float(max)
-    if low == high and values.numel():
-        low, high = float(values.min()), float(values.max())
-    if low == high:
-        low, high = low - 1, high + 1
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"range of [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
-    values = values[(values >= low) & (values <= high)]
-    places = ((values - low) * (bins / (high - low))).to(_C.int64).clamp(max=bins - 1)
-    return _ops.bincount(places, None, bins).to(input.dtype)
-
-
-def histc(input, bins=100, min=0, max=0, *, out=None):
-    """How many elements fall into each of `bins` even intervals from min to max (those of input when both are equal)."""
-    return _given(out, _histc(input, bins, min, max))
 
 
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):

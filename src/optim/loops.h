@@ -1,10 +1,15 @@
-/* The loops of the optimizers with adaptive rates, for one element type T: methods.c includes this file for float and for double.
+/* The loops of the optimizers with adaptive rates, for one element type T: methods.c includes this file for float and
+ * for double.
  *
- * Every loop gets at[0] = parameters p, at[1] = gradients g, then the states in the order of the step's arguments. NAMED(x) makes a name for
- * the type, SQRT and ABS are its functions. Numbers are computed in double and rounded to T once, as PyTorch rounds its scalars. */
+ * Every loop gets at[0] = parameters p, at[1] = gradients g, then the states in the order of the step's arguments.
+ * NAMED(x) makes a name for the type, SQRT and ABS are its functions. Numbers are computed in double and rounded to T
+ * once, as PyTorch rounds its scalars. */
 
-/* The direction of one element: the gradient, turned round to maximize, plus the decay. Without decay p must not come in: it may be infinite. */
-static inline T NAMED(direction)(T g, T p, T sign, T decay) { return decay != 0 ? sign * g + decay * p : sign * g; }
+/* The direction of one element: the gradient, turned round to maximize, plus the decay. Without decay p must not come
+ * in: it may be infinite. */
+static inline T NAMED(direction)(T g, T p, T sign, T decay) {
+    return decay != 0 ? sign * g + decay * p : sign * g;
+}
 
 /* s += d^2; p -= rate d / (sqrt(s) + eps) */
 static void NAMED(adagrad)(void *const *at, int64_t n, int64_t index, const void *context) {
@@ -12,7 +17,8 @@ static void NAMED(adagrad)(void *const *at, int64_t n, int64_t index, const void
     const msa_adagrad_options *o = c->options;
     T *restrict p = at[0], *restrict sum = at[2];
     const T *restrict g = at[1];
-    const T rate = (T)(o->lr / (1 + (c->numbers[index] - 1) * o->lr_decay)), eps = (T)o->eps, decay = (T)o->weight_decay;
+    const T rate = (T)(o->lr / (1 + (c->numbers[index] - 1) * o->lr_decay)), eps = (T)o->eps,
+            decay = (T)o->weight_decay;
     const T sign = o->maximize ? -1 : 1;
     for (int64_t i = 0; i < n; i++) {
         T d = NAMED(direction)(g[i], p[i], sign, decay);
@@ -21,8 +27,8 @@ static void NAMED(adagrad)(void *const *at, int64_t n, int64_t index, const void
     }
 }
 
-/* v = alpha v + (1 - alpha) d^2; p -= lr d / (sqrt(v) + eps). Centred, the square of the mean gradient is taken off v; with momentum, the
- * quotients are summed up and the sum is subtracted. */
+/* v = alpha v + (1 - alpha) d^2; p -= lr d / (sqrt(v) + eps). Centred, the square of the mean gradient is taken off v;
+ * with momentum, the quotients are summed up and the sum is subtracted. */
 static void NAMED(rmsprop)(void *const *at, int64_t n, int64_t index, const void *context) {
     const msa_rmsprop_options *o = ((const step *)context)->options;
     T *restrict p = at[0], *restrict v = at[2], *restrict mean = at[3], *restrict b = at[4];
@@ -72,7 +78,8 @@ static void NAMED(adamax)(void *const *at, int64_t n, int64_t index, const void 
     const msa_adamax_options *o = c->options;
     T *restrict p = at[0], *restrict m = at[2], *restrict u = at[3];
     const T *restrict g = at[1];
-    const T rate = (T)(o->lr / (1 - pow(o->beta1, c->numbers[index]))), beta1 = (T)o->beta1, rest1 = (T)(1 - o->beta1), beta2 = (T)o->beta2;
+    const T rate = (T)(o->lr / (1 - pow(o->beta1, c->numbers[index]))), beta1 = (T)o->beta1, rest1 = (T)(1 - o->beta1),
+            beta2 = (T)o->beta2;
     const T eps = (T)o->eps, decay = (T)o->weight_decay, sign = o->maximize ? -1 : 1;
     for (int64_t i = 0; i < n; i++) {
         T d = NAMED(direction)(g[i], p[i], sign, decay);
@@ -106,14 +113,16 @@ static void NAMED(nadam)(void *const *at, int64_t n, int64_t index, const void *
     }
 }
 
-/* Adam whose rate is rectified once the variance of the squares is tractable, plain momentum before: `rate` is then the whole factor. */
+/* Adam whose rate is rectified once the variance of the squares is tractable, plain momentum before: `rate` is then the
+ * whole factor. */
 static void NAMED(radam)(void *const *at, int64_t n, int64_t index, const void *context) {
     const step *c = context;
     const msa_radam_options *o = c->options;
     const double t = c->numbers[index], correction1 = 1 - pow(o->beta1, t), power2 = pow(o->beta2, t);
     const double most = 2 / (1 - o->beta2) - 1, length = most - 2 * t * power2 / (1 - power2);
     const bool tractable = length > 5;
-    const double rectified = sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) * sqrt(1 - power2);
+    const double rectified =
+        sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) * sqrt(1 - power2);
     T *restrict p = at[0], *restrict m = at[2], *restrict v = at[3];
     const T *restrict g = at[1];
     const T rate = (T)(o->lr / correction1 * (tractable ? rectified : 1)), eps = (T)o->eps, decay = (T)o->weight_decay;
@@ -127,13 +136,14 @@ static void NAMED(radam)(void *const *at, int64_t n, int64_t index, const void *
     }
 }
 
-/* Each element has a step size s of its own: it grows while the gradient keeps its sign and shrinks when it changes, and then the element
- * stays where it is for one step. */
+/* Each element has a step size s of its own: it grows while the gradient keeps its sign and shrinks when it changes,
+ * and then the element stays where it is for one step. */
 static void NAMED(rprop)(void *const *at, int64_t n, int64_t index, const void *context) {
     const msa_rprop_options *o = ((const step *)context)->options;
     T *restrict p = at[0], *restrict before = at[2], *restrict s = at[3];
     const T *restrict g = at[1];
-    const T shrink = (T)o->eta_minus, grow = (T)o->eta_plus, least = (T)o->step_min, most = (T)o->step_max, sign = o->maximize ? -1 : 1;
+    const T shrink = (T)o->eta_minus, grow = (T)o->eta_plus, least = (T)o->step_min, most = (T)o->step_max,
+            sign = o->maximize ? -1 : 1;
     for (int64_t i = 0; i < n; i++) {
         T d = sign * g[i], agree = d * before[i];
         T size = s[i] * (agree > 0 ? grow : agree < 0 ? shrink : 1);
@@ -152,7 +162,8 @@ static void NAMED(asgd)(void *const *at, int64_t n, int64_t index, const void *c
     const double eta = c->numbers[2 * index], share = c->numbers[2 * index + 1];
     T *restrict p = at[0], *restrict a = at[2];
     const T *restrict g = at[1];
-    const T rate = (T)eta, keep = (T)(1 - o->lambd * eta), mu = (T)share, decay = (T)o->weight_decay, sign = o->maximize ? -1 : 1;
+    const T rate = (T)eta, keep = (T)(1 - o->lambd * eta), mu = (T)share, decay = (T)o->weight_decay,
+            sign = o->maximize ? -1 : 1;
     const bool whole = share == 1;
     for (int64_t i = 0; i < n; i++) {
         T d = NAMED(direction)(g[i], p[i], sign, decay);

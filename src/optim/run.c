@@ -3,7 +3,8 @@
 
 #include "base/parallel.h"
 
-/* One parameter and what belongs to it. tensors[] owns a reference to the list's own tensor, or the copy that stands for it. */
+/* One parameter and what belongs to it. tensors[] owns a reference to the list's own tensor, or the copy that stands
+ * for it. */
 typedef struct {
     msa_tensor *tensors[MSA_OPTIM_LISTS];
     void *at[MSA_OPTIM_LISTS];
@@ -15,23 +16,25 @@ static int check_lengths(const char *op, const msa_tensors *lists, int n_lists, 
     for (int k = 1; k < n_lists; k++) {
         if (lists[k].n == 0 && optional >> k & 1) continue;
         if (lists[k].n != lists[0].n)
-            return msa_fail(MSA_VALUE_ERROR, "%s: %lld parameters but %lld of their %s", op, (long long)lists[0].n, (long long)lists[k].n,
-                            k == 1 ? "gradients" : "states");
+            return msa_fail(MSA_VALUE_ERROR, "%s: %lld parameters but %lld of their %s", op, (long long)lists[0].n,
+                            (long long)lists[k].n, k == 1 ? "gradients" : "states");
     }
     return 0;
 }
 
 static int check_tensor(const char *op, const msa_tensor *p, const msa_tensor *t, int k, int64_t i) {
     const char *name = k == 0 ? "parameter" : k == 1 ? "gradient" : "state";
-    if (!msa_is_inexact((msa_dtype)t->dtype) || msa_is_complex((msa_dtype)t->dtype) != msa_is_complex((msa_dtype)p->dtype))
-        return msa_fail(MSA_TYPE_ERROR, "%s: %s %lld is %s, its parameter %s", op, name, (long long)i, msa_dtype_name((msa_dtype)t->dtype),
-                        msa_dtype_name((msa_dtype)p->dtype));
+    if (!msa_is_inexact((msa_dtype)t->dtype) ||
+        msa_is_complex((msa_dtype)t->dtype) != msa_is_complex((msa_dtype)p->dtype))
+        return msa_fail(MSA_TYPE_ERROR, "%s: %s %lld is %s, its parameter %s", op, name, (long long)i,
+                        msa_dtype_name((msa_dtype)t->dtype), msa_dtype_name((msa_dtype)p->dtype));
     if (!msa_same_sizes(t, p))
-        return msa_fail(MSA_RUNTIME_ERROR, "%s: %s %lld has shape %s, its parameter %s", op, name, (long long)i, msa_sizes_text(msa_sizes(t)),
-                        msa_sizes_text(msa_sizes(p)));
+        return msa_fail(MSA_RUNTIME_ERROR, "%s: %s %lld has shape %s, its parameter %s", op, name, (long long)i,
+                        msa_sizes_text(msa_sizes(t)), msa_sizes_text(msa_sizes(p)));
     for (int d = 0; k != 1 && d < t->ndim; d++)
         if (t->strides[d] == 0 && t->sizes[d] > 1)
-            return msa_fail(MSA_RUNTIME_ERROR, "%s: several elements of %s %lld share one place in memory; clone() it first", op, name,
+            return msa_fail(MSA_RUNTIME_ERROR,
+                            "%s: several elements of %s %lld share one place in memory; clone() it first", op, name,
                             (long long)i);
     return 0;
 }
@@ -61,7 +64,8 @@ static bool has_strides(const msa_tensor *t, const int64_t *strides) {
 static msa_dtype working_type(const msa_tensors *lists, int n_lists, int64_t i) {
     bool is_double = false;
     for (int k = 0; k < n_lists; k++)
-        if (lists[k].n) is_double |= lists[k].data[i]->dtype == MSA_FLOAT64 || lists[k].data[i]->dtype == MSA_COMPLEX128;
+        if (lists[k].n)
+            is_double |= lists[k].data[i]->dtype == MSA_FLOAT64 || lists[k].data[i]->dtype == MSA_COMPLEX128;
     if (msa_is_complex((msa_dtype)lists[0].data[i]->dtype)) return is_double ? MSA_COMPLEX128 : MSA_COMPLEX64;
     return is_double ? MSA_FLOAT64 : MSA_FLOAT32;
 }
@@ -94,7 +98,8 @@ static int prepare(const char *op, const msa_tensors *lists, int n_lists, int64_
     return 0;
 }
 
-static void run_share(const entry *entries, int64_t n, const msa_optim_update update[2], const void *context, int64_t begin, int64_t end) {
+static void run_share(const entry *entries, int64_t n, const msa_optim_update update[2], const void *context,
+                      int64_t begin, int64_t end) {
     int64_t start = 0;
     for (int64_t i = 0; i < n && start < end; i++) {
         const entry *e = &entries[i];
@@ -134,8 +139,8 @@ static int write_back(const msa_tensors *lists, int n_lists, int64_t i, const en
     return 0;
 }
 
-int msa_optim_run(const char *op, const msa_tensors *lists, int n_lists, unsigned optional, const msa_optim_update update[2],
-                  const void *context) {
+int msa_optim_run(const char *op, const msa_tensors *lists, int n_lists, unsigned optional,
+                  const msa_optim_update update[2], const void *context) {
     if (check_lengths(op, lists, n_lists, optional) != 0) return -1;
     const int64_t n = lists[0].n;
     entry *entries = msa_calloc((size_t)(n ? n : 1), sizeof *entries);

@@ -1,6 +1,7 @@
 /* The optimizers' steps as functions of the module.
  *
- * All are called alike: lists of tensors, where the method wants them a list of numbers for each parameter, then the options, all numbers. */
+ * All are called alike: lists of tensors, where the method wants them a list of numbers for each parameter, then the
+ * options, all numbers. */
 #include "msadapter/optim.h"
 
 #include "python/autograd.h"
@@ -36,7 +37,8 @@ static int take_numbers(const method *m, PyObject *object, arguments *a) {
     } else if (n) {
         a->numbers = PyMem_Calloc((size_t)n, sizeof *a->numbers);
         if (!a->numbers) PyErr_NoMemory();
-        for (Py_ssize_t i = 0; a->numbers && i < n; i++) a->numbers[i] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(fast, i));
+        for (Py_ssize_t i = 0; a->numbers && i < n; i++)
+            a->numbers[i] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(fast, i));
         if (PyErr_Occurred()) status = -1;
     }
     Py_DECREF(fast);
@@ -51,7 +53,8 @@ static int take(const method *m, PyObject *args, arguments *a) {
     }
     Py_ssize_t at = 0;
     for (int k = 0; k < m->n_lists; k++) {
-        if (msa_python_tensors(PyTuple_GET_ITEM(args, at++), "a list of tensors is expected", false, &a->items[k]) != 0) return -1;
+        if (msa_python_tensors(PyTuple_GET_ITEM(args, at++), "a list of tensors is expected", false, &a->items[k]) != 0)
+            return -1;
         a->lists[k] = a->items[k].list;
     }
     if (m->n_numbers && take_numbers(m, PyTuple_GET_ITEM(args, at++), a) != 0) return -1;
@@ -66,10 +69,8 @@ static PyObject *call(const method *m, PyObject *args) {
     arguments a = {0};
     int status = take(m, args, &a);
     if (status == 0) {
-        Py_BEGIN_ALLOW_THREADS
-        status = m->run(&a);
-        Py_END_ALLOW_THREADS
-        if (status != 0) msa_python_raise();
+        Py_BEGIN_ALLOW_THREADS status = m->run(&a);
+        Py_END_ALLOW_THREADS if (status != 0) msa_python_raise();
     }
     PyMem_Free(a.numbers);
     for (int k = 0; k < m->n_lists; k++) msa_python_tensors_clear(&a.items[k]);
@@ -87,7 +88,8 @@ static int sgd(const arguments *a) {
     return msa_sgd_step(a->lists[0], a->lists[1], a->lists[2], first, &options);
 }
 
-/* (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, decoupled, amsgrad, maximize) */
+/* (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, decoupled,
+ * amsgrad, maximize) */
 static int adam(const arguments *a) {
     const double *o = a->options;
     const msa_adam_options options = {o[0], o[1], o[2], o[3], o[4], o[5] != 0, o[6] != 0, o[7] != 0};
@@ -122,7 +124,8 @@ static int adamax(const arguments *a) {
     return msa_adamax_step(a->lists[0], a->lists[1], a->lists[2], a->lists[3], a->numbers, &options);
 }
 
-/* (params, grads, exp_avgs, exp_avg_sqs, steps and products of momenta, lr, beta1, beta2, eps, weight_decay, momentum_decay) */
+/* (params, grads, exp_avgs, exp_avg_sqs, steps and products of momenta, lr, beta1, beta2, eps, weight_decay,
+ * momentum_decay) */
 static int nadam(const arguments *a) {
     const double *o = a->options;
     const msa_nadam_options options = {o[0], o[1], o[2], o[3], o[4], o[5]};
@@ -150,9 +153,9 @@ static int asgd(const arguments *a) {
     return msa_asgd_step(a->lists[0], a->lists[1], a->lists[2], a->numbers, &options);
 }
 
-#define STEP(NAME, LISTS, NUMBERS, OPTIONAL, OPTIONS) \
-    static PyObject *NAME##_step(PyObject *module, PyObject *args) { \
-        return call(&(const method){"_" #NAME "_step", LISTS, NUMBERS, OPTIONAL, OPTIONS, NAME}, args); \
+#define STEP(NAME, LISTS, NUMBERS, OPTIONAL, OPTIONS)                                                                  \
+    static PyObject *NAME##_step(PyObject *module, PyObject *args) {                                                   \
+        return call(&(const method){"_" #NAME "_step", LISTS, NUMBERS, OPTIONAL, OPTIONS, NAME}, args);                \
     }
 STEP(sgd, 3, 1, true, 6)
 STEP(adam, 5, 1, false, 8)
@@ -174,7 +177,8 @@ static PyObject *count_steps(PyObject *module, PyObject *object) {
     for (int64_t i = 0; result && i < items.list.n; i++) {
         msa_tensor *counter = items.list.data[i];
         msa_scalar value;
-        if (msa_tensor_item(counter, &value) != 0 || msa_fill_values(counter, msa_float(msa_scalar_double(value) + 1)) != 0) {
+        if (msa_tensor_item(counter, &value) != 0 ||
+            msa_fill_values(counter, msa_float(msa_scalar_double(value) + 1)) != 0) {
             msa_python_raise();
             Py_CLEAR(result);
             break;
@@ -196,4 +200,6 @@ static PyMethodDef functions[] = {
     {"_count_steps", count_steps, METH_O, NULL},           {NULL, NULL, 0, NULL},
 };
 
-int msa_python_add_optim(PyObject *module) { return PyModule_AddFunctions(module, functions); }
+int msa_python_add_optim(PyObject *module) {
+    return PyModule_AddFunctions(module, functions);
+}

@@ -95,7 +95,7 @@ def test_ten_steps_with_a_change_of_optimizer_half_way(name, options, dtype):
             assert list(one) == list(other) or step >= 5
 
 
-@pytest.mark.parametrize("name", [*METHODS, "SparseAdam"])
+@pytest.mark.parametrize("name", [*METHODS, "SparseAdam", "LBFGS"])
 def test_arguments_are_those_of_torch(name):
     import inspect
 
@@ -108,7 +108,7 @@ BAD = [("Adagrad", dict(lr_decay=-1)), ("Adagrad", dict(initial_accumulator_valu
        ("ASGD", dict(weight_decay=-2)), ("SparseAdam", dict(lr=0.0)), ("SparseAdam", dict()), ("Adam", dict(fused=True)),
        ("Adam", dict(fused=True, differentiable=True)), ("Adam", dict(capturable=True)), ("AdamW", dict(capturable=True)),
        ("RMSprop", dict(differentiable=True, foreach=True)), ("RMSprop", dict(differentiable=True)), ("Adam", dict(differentiable=True)),
-       ("SGD", dict(lr=0.1, differentiable=True))]
+       ("SGD", dict(lr=0.1, differentiable=True)), ("LBFGS", dict(line_search_fn="golden"))]
 
 
 @pytest.mark.parametrize("name, options", BAD)
@@ -184,3 +184,34 @@ def test_complex_parameters_are_stepped_as_pairs(name):
             optimizer.step()
         results.append([f(v) for v in z.tolist() for f in (lambda c: c.real, lambda c: c.imag)])
     assert results[0] == pytest.approx(results[1], rel=1e-5) or name == "RMSprop"  # torch's RMSprop squares the complex number itself
+
+
+def valley(torch, start, **options):
+    """The way of LBFGS down Rosenbrock's valley."""
+    x, y = (torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in start)
+    optimizer = torch.optim.LBFGS([x, y], **options)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (1 - x) ** 2 + 10 * (y - x ** 2) ** 2
+        loss.backward()
+        return loss
+
+    trace = []
+    for _ in range(4):
+        loss = optimizer.step(closure)
+        state = optimizer.state[x]
+        trace.append((loss.item(), x.item(), y.item(), state["func_evals"], state["n_iter"]))
+    return trace, sorted(state)
+
+
+@pytest.mark.parametrize("options", [dict(lr=0.1), dict(lr=0.1, max_iter=3, history_size=2), dict(line_search_fn="strong_wolfe"),
+                                     dict(line_search_fn="strong_wolfe", max_iter=4, history_size=3), dict(lr=0.1, max_eval=2),
+                                     dict(line_search_fn="strong_wolfe", lr=3.0)])
+@pytest.mark.parametrize("start", [(-1.0, 1.0), (0.5, 2.0)])
+def test_lbfgs_goes_the_same_way(options, start):
+    (got, keys), (expected, real_keys) = (valley(torch, start, **options) for torch in (ours, theirs))
+    assert keys == real_keys
+    for one, other in zip(got, expected):
+        assert one[3:] == other[3:]
+        assert one[:3] == pytest.approx(other[:3], rel=1e-6, abs=1e-12)

@@ -5,8 +5,8 @@ from msadapter import _C
 _ops = _C._ops
 
 __all__ = ["broadcast_shapes", "broadcast_tensors", "is_complex", "is_floating_point", "is_nonzero", "is_storage", "is_tensor", "nonzero", "norm", "numel",
-           "split", "unique", "unique_consecutive", "where"]
-TENSOR_METHODS = ["norm", "split", "unique", "unique_consecutive", "nonzero"]
+           "split", "istft", "stft", "unique", "unique_consecutive", "where"]
+TENSOR_METHODS = ["norm", "split", "istft", "stft", "unique", "unique_consecutive", "nonzero"]
 
 
 def is_tensor(obj):
@@ -122,3 +122,52 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The first of every run of equal elements (slices along dim)."""
     return _unique(input, return_inverse, return_counts, dim, True, True)
+
+
+_warned = set()
+
+
+def _warn_once(text):
+    if text not in _warned:
+        import warnings
+
+        _warned.add(text)
+        warnings.warn(text, stacklevel=3)
+
+
+def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
+         return_complex=None):
+    """Spectra of windowed frames of `input` (length) or (batch, length): (batch, frequencies, frames), complex or as pairs of numbers.
+
+    Raises RuntimeError for sizes that do not fit and for a one-sided spectrum of complex values.
+    """
+    if return_complex is None and not (input.is_complex() or (window is not None and window.is_complex())):
+        _warn_once("stft will soon require the return_complex parameter be given for real inputs, and will further require that "
+                   "return_complex=True in a future PyTorch release.")
+    if center:
+        from msadapter.pytorch.nn.functional import pad
+
+        ndim, around = input.dim(), int(n_fft // 2)
+        padded = pad(input.view([1] * (3 - ndim) + list(input.shape)), [around, around], pad_mode)
+        input = padded.view(padded.shape[-ndim:]) if ndim else padded.view(())
+    return _ops.stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex)
+
+
+def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
+          return_complex=False):
+    """The signal whose spectra come nearest to `input`: (batch, frequencies, frames) complex, or the same as pairs of numbers.
+
+    Raises RuntimeError for sizes that do not fit and where the windows leave a sample uncovered.
+    """
+    if not input.is_complex():
+        _warn_once("istft will require a complex-valued input tensor in a future PyTorch release. Matching the output from stft with "
+                   "return_complex=True. ")
+    result = _ops.istft(input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+    frames = input.shape[-1] if input.is_complex() else input.shape[-2]
+    whole = n_fft + (n_fft >> 2 if hop_length is None else hop_length) * (frames - 1)
+    if length is not None and length + (n_fft // 2 if center else 0) > whole:
+        import warnings
+
+        warnings.warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please "
+                      "check your center and hop_length settings.", stacklevel=2)
+    return result

@@ -5,7 +5,7 @@ from msadapter.pytorch.optim.adam import Adam, AdamW
 from msadapter.pytorch.optim.adaptive import ASGD, Adadelta, Adagrad, Adamax, NAdam, RAdam, RMSprop, Rprop, SparseAdam
 from msadapter.pytorch.optim.lbfgs import LBFGS
 from msadapter.pytorch.optim.sgd import SGD
-from msadapter.pytorch.optim import lr_scheduler
+from msadapter.pytorch.optim import lr_scheduler, swa_utils
 
 __all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
-           "SparseAdam", "lr_scheduler"]
+           "SparseAdam", "lr_scheduler", "swa_utils"]

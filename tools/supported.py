@@ -20,6 +20,7 @@ SECTIONS = (
     ("torch.special", "msadapter.pytorch.special"),
     ("torch.optim", "msadapter.pytorch.optim"),
     ("torch.optim.lr_scheduler", "msadapter.pytorch.optim.lr_scheduler"),
+    ("torch.optim.swa_utils", "msadapter.pytorch.optim.swa_utils"),
     ("torch.utils.data", "msadapter.pytorch.utils.data"),
     ("torchvision.datasets", "msadapter.torchvision.datasets"),
     ("torchvision.transforms", "msadapter.torchvision.transforms"),

@@ -3,8 +3,9 @@ cyclic.py."""
 
 import math
 
+from msadapter.pytorch.optim import scheduler as common
 from msadapter.pytorch.optim.cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from msadapter.pytorch.optim.scheduler import LRScheduler, check_optimizer, epoch_text, warn_of_epoch
+from msadapter.pytorch.optim.scheduler import LRScheduler
 
 _LRScheduler = LRScheduler
 
@@ -270,7 +271,7 @@ class ReduceLROnPlateau:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
-        check_optimizer(optimizer)
+        common.check_optimizer(optimizer)
         self.optimizer = optimizer
         n = len(optimizer.param_groups)
         if isinstance(min_lr, (list, tuple)) and len(min_lr) != n:
@@ -306,7 +307,7 @@ class ReduceLROnPlateau:
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warn_of_epoch()
+            common.warn_of_epoch()
         self.last_epoch = epoch
         if self.is_better(value, self.best):
             self.best, self.num_bad_epochs = value, 0
@@ -327,7 +328,7 @@ class ReduceLROnPlateau:
             if old - new > self.eps:
                 group["lr"] = new
                 if self.verbose:
-                    print(f"Epoch {epoch_text(epoch)}: reducing learning rate of group {i} to {new:.4e}.")
+                    print(f"Epoch {common.epoch_text(epoch)}: reducing learning rate of group {i} to {new:.4e}.")
 
     @property
     def in_cooldown(self):

@@ -9,7 +9,7 @@ from msadapter.pytorch import nn
 from msadapter.pytorch.optim.scheduler import LRScheduler
 
 
-def running_mean(averaged, new, count):
+def _running_mean(averaged, new, count):
     """The mean of count + 1 values, out of the mean of count and one more."""
     return averaged + (new - averaged) / (count + 1)
 
@@ -26,7 +26,7 @@ class AveragedModel(nn.Module):
         if device is not None:
             self.module = self.module.to(device)
         self.register_buffer("n_averaged", torch.tensor(0, dtype=torch.long, device=device))
-        self.avg_fn = running_mean if avg_fn is None else avg_fn
+        self.avg_fn = _running_mean if avg_fn is None else avg_fn
         self.use_buffers = use_buffers
 
     def forward(self, *args, **kwargs):

@@ -92,6 +92,7 @@ static inline __attribute__((always_inline)) void NAME(five)(const REAL *xr, con
     MSA_VECTOR static void NAME(BUTTERFLY##_stage)(const REAL *restrict xr, const REAL *restrict xi, REAL *restrict yr, \
                                                    REAL *restrict yi, const REAL *restrict w, int64_t m, int64_t s) { \
         if (s == 1) { \
+            _Pragma("GCC ivdep") \
             for (int64_t p = 0; p < m; p++) { \
                 REAL wr[R - 1], wi[R - 1]; \
                 for (int k = 0; k < R - 1; k++) { \
@@ -110,6 +111,7 @@ static inline __attribute__((always_inline)) void NAME(five)(const REAL *xr, con
             } \
             const REAL *ur = xr + p * s, *ui = xi + p * s; \
             REAL *vr = yr + R * p * s, *vi = yi + R * p * s; \
+            _Pragma("GCC ivdep") \
             for (int64_t q = 0; q < s; q++) NAME(BUTTERFLY)(ur + q, ui + q, m * s, vr + q, vi + q, s, wr, wi); \
         } \
     }
@@ -133,10 +135,12 @@ MSA_VECTOR static void NAME(prime_stage)(const REAL *restrict xr, const REAL *re
         sine[j] = (REAL)d;
     }
     int half = r / 2;
+    REAL rows[4][H][V]; /* sums and differences of x_j and x_(r-j), real and imaginary; x_0 where the sums have no row 0 */
     for (int64_t p = 0; p < m; p++)
         for (int64_t q = 0; q < s; q += V) {
             int width = s - q < V ? (int)(s - q) : V;
-            REAL pr[H][V] = {{0}}, pi[H][V] = {{0}}, mr[H][V] = {{0}}, mi[H][V] = {{0}}, r0[V] = {0}, i0[V] = {0};
+            if (width < V) memset(rows, 0, sizeof rows); /* the lanes that nothing is read for */
+            REAL(*pr)[V] = rows[0], (*pi)[V] = rows[1], (*mr)[V] = rows[2], (*mi)[V] = rows[3], *r0 = rows[0][0], *i0 = rows[1][0];
             const REAL *ur = xr + p * s + q, *ui = xi + p * s + q;
             REAL *vr = yr + p * r * s + q, *vi = yi + p * r * s + q;
             for (int v = 0; v < width; v++) {

@@ -16,6 +16,7 @@ SECTIONS = (
     ("torch.nn.init", "msadapter.pytorch.nn.init"),
     ("torch.nn.utils", "msadapter.pytorch.nn.utils"),
     ("torch.autograd", "msadapter.pytorch.autograd"),
+    ("torch.fft", "msadapter.pytorch.fft"),
     ("torch.linalg", "msadapter.pytorch.linalg"),
     ("torch.special", "msadapter.pytorch.special"),
     ("torch.optim", "msadapter.pytorch.optim"),

@@ -128,11 +128,11 @@ def compiler():
 
 
 def run_listings():
-    """The manual's listings of chapters 2 and 4."""
+    """The manual's listings of chapters 2, 3.1 and 4."""
     script = SHARED / "manual" / "listings" / "run.py"
     if not script.exists():
         return None
-    _, text = call([sys.executable, script, "ch2", "ch4"])
+    _, text = call([sys.executable, script, "ch2", "ch3_1", "ch4"])
     failed = count(text, "failed")
     if not re.search(r"\d+ passed, \d+ failed", text):
         failed = 1

@@ -30,6 +30,17 @@ MSA_API int msa_backward(msa_tensors outputs, msa_tensors cotangents, bool retai
 MSA_API int msa_grad(msa_tensors outputs, msa_tensors inputs, msa_tensors cotangents, bool retain_graph,
                      bool create_graph, bool allow_unused, msa_tensor **results);
 
+/* Mixed precision, thread by thread; device 0 is "cpu" (bfloat16 at first), 1 is "cuda" (float16). Entering an autocast nests by 1, leaving
+ * it by -1; at 0 the converted weights are to be cleared. */
+MSA_API bool msa_autocast_enabled(int device);
+MSA_API void msa_set_autocast_enabled(int device, bool enabled);
+MSA_API msa_dtype msa_autocast_dtype(int device);
+MSA_API void msa_set_autocast_dtype(int device, msa_dtype dtype);
+MSA_API bool msa_autocast_cache_enabled(void);
+MSA_API void msa_set_autocast_cache_enabled(bool enabled);
+MSA_API int msa_autocast_nest(int change);
+MSA_API void msa_clear_autocast_cache(void);
+
 #ifdef __cplusplus
 }
 #endif

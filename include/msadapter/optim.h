@@ -24,6 +24,9 @@ typedef struct {
 MSA_API int msa_sgd_step(msa_tensors params, msa_tensors grads, msa_tensors buffers, const bool *first,
                          const msa_sgd_options *options);
 
+/* Multiplies gradients by `factor`, one over the scale of a loss; *found tells whether one of them was not finite. */
+MSA_API int msa_unscale_gradients(msa_tensors grads, double factor, bool *found);
+
 /* Adam (Kingma and Ba, 2015); `decoupled` makes it AdamW (Loshchilov and Hutter, 2019). */
 typedef struct {
     double lr, beta1, beta2, eps, weight_decay;

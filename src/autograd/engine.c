@@ -2,6 +2,7 @@
  *
  * A task is one call of backward or grad. It keeps what it knows about each node in a table of its own, so that tasks may
  * nest (a backward function that calls backward) and run on several threads over shared graphs. */
+#include "autograd/autocast.h"
 #include "autograd/internal.h"
 
 #include "msadapter/ops.h"
@@ -342,7 +343,7 @@ static int execute(msa_tensors outputs, msa_tensors cotangents, bool retain_grap
                    bool accumulate_captured, bool allow_unused, msa_tensor **results) {
     if (cotangents.n > 0 && cotangents.n != outputs.n)
         return msa_fail(MSA_RUNTIME_ERROR, "got %lld tensors and %lld gradients", (long long)outputs.n, (long long)cotangents.n);
-    bool mode_before = msa_grad_mode;
+    const bool mode_before = msa_grad_mode, autocast_before = msa_autocast_on;
     task t = {.keep_graph = retain_graph, .selective = inputs.n > 0};
     msa_edge *roots = msa_calloc((size_t)(outputs.n ? outputs.n : 1), sizeof *roots);
     capture *captures = msa_calloc((size_t)(inputs.n ? inputs.n : 1), sizeof *captures);
@@ -372,6 +373,7 @@ static int execute(msa_tensors outputs, msa_tensors cotangents, bool retain_grap
     }
     if (t.selective && mark_needed(&t) != 0) goto done;
     msa_grad_mode = create_graph;
+    msa_autocast_on = false; /* gradients have the types of what they belong to */
     for (int64_t i = 0; i < outputs.n; i++) {
         msa_tensor *given = cotangents.n > 0 ? cotangents.data[i] : NULL;
         msa_tensor *grad = first_gradient(outputs.data[i], given);
@@ -391,6 +393,7 @@ static int execute(msa_tensors outputs, msa_tensors cotangents, bool retain_grap
         for (int64_t i = 0; i < inputs.n; i++) results[i] = msa_take(captures[i].grad);
 done:
     msa_grad_mode = mode_before;
+    msa_autocast_on = autocast_before;
     task_free(&t);
     for (int64_t i = 0; i < outputs.n && roots; i++) msa_node_release(roots[i].node);
     for (int64_t i = 0; i < inputs.n && captures; i++) {

@@ -168,6 +168,23 @@ STEP(radam, 4, 1, false, 5)
 STEP(rprop, 4, 0, false, 5)
 STEP(asgd, 3, 2, false, 3)
 
+/* _unscale_gradients(grads, factor) -> whether one of them was not finite. */
+static PyObject *unscale_gradients(PyObject *module, PyObject *args) {
+    PyObject *object;
+    double factor;
+    if (!PyArg_ParseTuple(args, "Od:_unscale_gradients", &object, &factor)) return NULL;
+    tensor_items items = {0};
+    bool found = false;
+    int status = msa_python_tensors(object, "a list of tensors is expected", false, &items);
+    if (status == 0 && msa_unscale_gradients(items.list, factor, &found) != 0) {
+        msa_python_raise();
+        status = -1;
+    }
+    for (int64_t i = 0; status == 0 && i < items.list.n; i++) msa_bump_version(items.list.data[i]);
+    msa_python_tensors_clear(&items);
+    return status == 0 ? PyBool_FromLong(found) : NULL;
+}
+
 /* _count_steps(counters) -> list of floats: adds one to each of the 0-dim tensors, and tells what they are then. */
 static PyObject *count_steps(PyObject *module, PyObject *object) {
     tensor_items items = {0};
@@ -197,6 +214,7 @@ static PyMethodDef functions[] = {
     {"_adadelta_step", adadelta_step, METH_VARARGS, NULL}, {"_adamax_step", adamax_step, METH_VARARGS, NULL},
     {"_nadam_step", nadam_step, METH_VARARGS, NULL},       {"_radam_step", radam_step, METH_VARARGS, NULL},
     {"_rprop_step", rprop_step, METH_VARARGS, NULL},       {"_asgd_step", asgd_step, METH_VARARGS, NULL},
+    {"_unscale_gradients", unscale_gradients, METH_VARARGS, NULL},
     {"_count_steps", count_steps, METH_O, NULL},           {NULL, NULL, 0, NULL},
 };
 

@@ -381,7 +381,7 @@ class EntryWriter:
 
     def _functional(self, op, gradients, has_formulas):
         failed = "NULL" if op.result in ("tensor", "list") else "-1"
-        lines = [signature(op) + " {"] + node_declaration(op) + self._work(op)
+        lines = [signature(op) + " {"] + autocast_lines(op) + node_declaration(op) + self._work(op)
         if op.work == "view":
             lines += self._mark_view(op)
         if op.sets_requires_grad:
@@ -540,7 +540,7 @@ class EntryWriter:
         return lines
 
     def _composite(self, op):
-        lines = [signature(op) + " {"]
+        lines = [signature(op) + " {"] + autocast_lines(op)
         if op.work == "function":
             args = self._arguments(op) + {"tensors": ["results"], "scalar": ["result"]}.get(op.result, [])
             failed = "return NULL;" if op.result in ("tensor", "list") else "return -1;"
@@ -568,6 +568,32 @@ class EntryWriter:
         if "out" in op.forms:
             lines += self._out(op)
         return lines
+
+
+def autocast_lines(op):
+    """Under autocast: convert the tensors that the row's policy names, then call the entry point again without autocast."""
+    if not op.autocast:
+        return []
+    tensors = [p for p in op.params if p.is_tensor or p.is_list]
+    lists = [p for p in tensors if p.is_list]
+    seen = lists[0].c_name if lists else f"MSA_TENSORS({', '.join(p.c_name for p in tensors)})"
+    failed = "NULL" if op.result in ("tensor", "list") else "-1"
+    lines = ["if (msa_autocast_on) {", f"msa_dtype to_ = msa_autocast_target(MSA_AUTOCAST_{op.autocast.upper()}, {seen});",
+             "if (to_ != MSA_NO_DTYPE) {"]
+    arguments = []
+    for p in op.params:
+        if p.is_list:
+            lines += [f"msa_auto_list msa_list *cast_{p.c_name} = msa_autocast_list({p.c_name}, to_);", f"if (!cast_{p.c_name}) return {failed};"]
+            arguments.append(f"msa_list_view(cast_{p.c_name})")
+        elif p.is_tensor:
+            lines += [f"msa_auto msa_tensor *cast_{p.c_name} = NULL;", f"if (msa_autocast_tensor({p.c_name}, to_, &cast_{p.c_name}) != 0) return {failed};"]
+            arguments.append(f"cast_{p.c_name}")
+        else:
+            arguments.append(p.c_name)
+    result = {"tensor": "msa_tensor *", "list": "msa_list *"}.get(op.result, "int ")
+    arguments += {"tensors": ["results"], "scalar": ["result"]}.get(op.result, [])
+    return lines + ["msa_autocast_on = false;", f"{result}called_ = msa_{op.c_name}({', '.join(arguments)});", "msa_autocast_on = true;",
+                    "return called_;", "}", "}"]
 
 
 def records(op):

@@ -30,6 +30,7 @@ OPTIONS = ("dtype? dtype=None", "layout? layout=None", "device? device=None", "b
 WORKS = ("pointwise", "kernel", "view", "composite", "function", "mutate")
 KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check", "numbers", "resizes",
         "exact_out", *WORKS}
+AUTOCAST = ("lower", "cuda_lower", "float32", "cpu_float32", "cuda_float32", "promote", "cuda_promote")
 FORMS = {"function", "method", "inplace", "out"}
 C_KEYWORDS = {"default", "float", "double", "int", "long", "short", "char", "register", "signed", "unsigned", "break",
               "const", "continue", "auto", "static", "switch", "case", "do", "for", "if", "else", "while", "return",
@@ -97,6 +98,9 @@ class Operator:
         self.exact_out = row.get("exact_out", False)  # True; or "apart": converted, but sharing no memory
         self.mutates = self.work == "mutate"
         self.sets_requires_grad = any(p.name == "requires_grad" for p in self.params)
+        self.autocast = row.get("autocast", "")
+        if self.autocast and self.autocast not in AUTOCAST:
+            raise TableError(f"{self.name}: autocast is one of {', '.join(AUTOCAST)}, not {self.autocast}")
         self.resizes = bool(row.get("resizes", False))
         nondifferentiable = row.get("nondifferentiable", "")
         self.never_differentiable = nondifferentiable == "all"

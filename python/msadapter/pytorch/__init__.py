@@ -65,5 +65,28 @@ def cast_to_adapter_tensor(value):
     return value
 
 
+# Loaded when they are first asked for: modules, and names out of modules.
+_LATER = {"amp": None, "cpu": None}
+_LATER.update(dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "set_autocast_enabled", "set_autocast_cpu_enabled",
+                             "get_autocast_gpu_dtype", "get_autocast_cpu_dtype", "set_autocast_gpu_dtype", "set_autocast_cpu_dtype"),
+                            "amp.autocast_mode"))
+for _name in ("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache", "is_autocast_cache_enabled",
+              "set_autocast_cache_enabled"):
+    globals()[_name] = getattr(_C, _name)
+
+
+def __getattr__(name):
+    """A part of torch that is loaded when it is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    found = importlib.import_module(f"{__name__}.{_LATER[name] or name}")
+    if _LATER[name]:
+        found = getattr(found, name)
+    globals()[name] = found
+    return found
+
+
 torch = __import__("sys").modules[__name__]  # torch.torch, as PyTorch's own package has it
 del _name

@@ -35,3 +35,12 @@ def manual_seed(seed):
 def manual_seed_all(seed):
     """Seeds all GPUs: there are none, and the CPU's generator is not touched, as in PyTorch."""
     int(seed)
+
+
+def __getattr__(name):
+    """torch.cuda.amp is loaded when it is asked for."""
+    if name == "amp":
+        import importlib
+
+        return importlib.import_module("msadapter.pytorch.cuda.amp")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""torch.cpu: mixed precision on the CPU."""
+
+from msadapter.pytorch.cpu import amp
+
+__all__ = ["amp"]

@@ -29,6 +29,11 @@ int layer_norm_gradients(msa_tensor *grad, msa_tensor *input, msa_ints normalize
 int group_norm_gradients(msa_tensor *grad, msa_tensor *input, int64_t num_groups, msa_tensor *mean, msa_tensor *rstd, msa_tensor *weight,
                          double eps, msa_ints needs, msa_tensor **results);
 
+/* recurrent.c */
+int recurrent_layer_gradients(msa_tensor *grad_output, msa_tensor *grad_hn, msa_tensor *grad_cn, msa_tensor *input, msa_tensor *hx, msa_tensor *cx,
+                              msa_tensor *w_ih, msa_tensor *w_hh, msa_tensor *b_ih, msa_tensor *b_hh, msa_tensor *w_hr, msa_tensor *kept,
+                              msa_ints batch_sizes, int64_t mode, bool reverse, msa_ints needs, msa_tensor **results);
+
 /* loss.c */
 msa_tensor *softmax_gradient(msa_tensor *grad, msa_tensor *result, int64_t dim);
 msa_tensor *log_softmax_gradient(msa_tensor *grad, msa_tensor *result, int64_t dim);

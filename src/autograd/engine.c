@@ -196,7 +196,7 @@ static msa_tensor *fit(const msa_node *from, uint32_t index, const msa_node *to,
         if (!reducible)
             return msa_fail_null(MSA_RUNTIME_ERROR,
                                  "Function %s returned an invalid gradient at index %u - got %s but expected shape compatible "
-                                 "with %s", from ? from->cls->name : "backward", index, msa_sizes_text(msa_sizes(owned)),
+                                 "with %s", from ? from->name : "backward", index, msa_sizes_text(msa_sizes(owned)),
                                  msa_sizes_text(sizes));
         msa_tensor *summed = msa_sum_to_size(owned, sizes);
         if (!summed) return NULL;

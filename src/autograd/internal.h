@@ -71,6 +71,7 @@ struct msa_node {
     uint32_t n_edges, n_inputs, n_saved;
     uint64_t sequence;
     const msa_node_class *cls;
+    const char *name; /* what is printed: the class's, unless the row says otherwise */
     msa_edge *edges;
     msa_output_shape *inputs; /* of the gradients that come in */
     msa_saved *saved;
@@ -95,6 +96,8 @@ struct msa_autograd {
 
 /* Nodes. */
 msa_node *msa_node_new(const msa_node_class *cls, uint32_t n_edges, uint32_t n_saved);
+/* The tensor, with its node called `name` from now on; for results that an operator has just made. */
+msa_tensor *msa_node_named(msa_tensor *owned, const char *name);
 msa_node *msa_node_retain(msa_node *node);
 void msa_node_release(msa_node *node);
 void msa_node_free_saved(msa_node *node);

@@ -13,12 +13,18 @@ msa_node *msa_node_new(const msa_node_class *cls, uint32_t n_edges, uint32_t n_s
     if (!node) return msa_fail_null(MSA_MEMORY_ERROR, "cannot allocate a node of the autograd graph");
     node->references = 1;
     node->cls = cls;
+    node->name = cls->name;
     node->n_edges = n_edges;
     node->n_saved = n_saved;
     node->sequence = atomic_fetch_add_explicit(&next_sequence, 1, memory_order_relaxed);
     node->saved = (msa_saved *)(node + 1);
     node->edges = (msa_edge *)((char *)(node + 1) + saved);
     return node;
+}
+
+msa_tensor *msa_node_named(msa_tensor *owned, const char *name) {
+    if (owned && owned->autograd && owned->autograd->grad_fn) owned->autograd->grad_fn->name = name;
+    return owned;
 }
 
 msa_node *msa_node_retain(msa_node *node) {

@@ -117,8 +117,8 @@ static int check_version(const msa_node *node, const msa_saved *s, const msa_ten
                     "torch.autograd.set_detect_anomaly(True).",
                     msa_dtype_type_name((msa_dtype)t->dtype), msa_sizes_text(msa_sizes(t)),
                     s->kind == MSA_SAVED_OUTPUT ? s->output : t->autograd ? (int)t->autograd->output : 0,
-                    s->kind == MSA_SAVED_OUTPUT ? node->cls->name
-                    : t->autograd && t->autograd->grad_fn ? t->autograd->grad_fn->cls->name : "AsStridedBackward0",
+                    s->kind == MSA_SAVED_OUTPUT ? node->name
+                    : t->autograd && t->autograd->grad_fn ? t->autograd->grad_fn->name : "AsStridedBackward0",
                     msa_version(t), version);
 }
 

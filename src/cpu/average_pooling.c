@@ -22,6 +22,8 @@ static void boxes_release(boxes *b) { free(b->memory); }
 #define auto_boxes __attribute__((cleanup(boxes_release))) boxes
 
 static int allocate(boxes *b) {
+    for (int i = 0; i < 3; i++)
+        if (b->out[i] < 0 || b->out[i] > INT32_MAX) return msa_fail(MSA_RUNTIME_ERROR, "pooling: output size %lld is out of range", (long long)b->out[i]);
     const int64_t total = b->out[0] + b->out[1] + b->out[2];
     int64_t *at = b->memory = msa_malloc(sizeof *at * 3 * (size_t)total);
     if (!at) return -1;

@@ -62,6 +62,8 @@ msa_tensor *mvlgamma_values(msa_tensor *self, int64_t p) {
     if (p < 1) return msa_fail_null(MSA_RUNTIME_ERROR, "p has to be greater than or equal to 1");
     if (self->dtype == MSA_BOOL || msa_is_complex((msa_dtype)self->dtype))
         return msa_fail_null(MSA_RUNTIME_ERROR, "mvlgamma: %s is not supported", msa_dtype_type_name((msa_dtype)self->dtype));
+    if (p > INT32_MAX || p * self->numel > INT64_C(1) << 36) /* PyTorch makes them all at once */
+        return msa_fail_null(MSA_RUNTIME_ERROR, "mvlgamma: p=%lld is too large for %lld elements", (long long)p, (long long)self->numel);
     msa_dtype type = msa_is_inexact((msa_dtype)self->dtype) ? (msa_dtype)self->dtype : msa_default_dtype();
     msa_auto msa_tensor *x = msa_to_dtype(self, type, false, false, -1);
     msa_auto msa_tensor *sum = x ? msa_lgamma(x) : NULL;

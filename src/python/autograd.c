@@ -351,17 +351,16 @@ static void node_dealloc(python_node *self) {
     msa_node_release(self->node);
     Py_XDECREF(self->metadata);
     type->tp_free((PyObject *)self);
-    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);
 }
 
 PyObject *msa_python_node(msa_node *node) {
     if (node->python) return Py_NewRef(node->python);
     PyObject *own = msa_python_context(node);
     if (own) return Py_NewRef(own);
-    PyObject *type = PyDict_GetItemString(node_types, node->cls->name);
+    PyObject *type = PyDict_GetItemString(node_types, node->name);
     if (!type) {
-        type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){ss}", node->cls->name, &node_type, "__module__", "torch.autograd");
-        if (!type || PyDict_SetItemString(node_types, node->cls->name, type) != 0) return NULL;
+        type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){ss}", node->name, &node_type, "__module__", "torch.autograd");
+        if (!type || PyDict_SetItemString(node_types, node->name, type) != 0) return NULL;
         Py_DECREF(type);
     }
     python_node *object = (python_node *)((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
@@ -371,9 +370,9 @@ PyObject *msa_python_node(msa_node *node) {
     return (PyObject *)object;
 }
 
-static PyObject *node_repr(PyObject *self) { return PyUnicode_FromFormat("<%s object at %p>", ((python_node *)self)->node->cls->name, self); }
+static PyObject *node_repr(PyObject *self) { return PyUnicode_FromFormat("<%s object at %p>", ((python_node *)self)->node->name, self); }
 
-static PyObject *node_name(PyObject *self, PyObject *unused) { return PyUnicode_FromString(((python_node *)self)->node->cls->name); }
+static PyObject *node_name(PyObject *self, PyObject *unused) { return PyUnicode_FromString(((python_node *)self)->node->name); }
 
 PyObject *msa_python_next_functions(msa_node *node) {
     PyObject *tuple = PyTuple_New(node->n_edges);
@@ -392,7 +391,7 @@ static PyObject *node_next_functions(PyObject *self, void *unused) { return msa_
 static PyObject *node_variable(PyObject *self, void *unused) {
     msa_node *node = ((python_node *)self)->node;
     if (!msa_node_is_accumulator(node)) {
-        PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", node->cls->name);
+        PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", node->name);
         return NULL;
     }
     return msa_python_wrap(msa_tensor_retain(msa_node_leaf(node)));

@@ -153,6 +153,7 @@ static PyGetSetDef dict_getset[] = {{"__dict__", get_dict, set_dict, NULL, NULL}
 static Py_hash_t hash(PyObject *self) { return _Py_HashPointer(self); }
 
 static PyObject *format(PyObject *self, PyObject *spec) {
+    if (!PyUnicode_Check(spec)) return PyErr_Format(PyExc_TypeError, "__format__() argument must be str, not %.200s", Py_TYPE(spec)->tp_name);
     if (msa_python_tensor_of(self)->ndim == 0) {
         msa_scalar value;
         if (msa_tensor_item(msa_python_tensor_of(self), &value) != 0) return msa_python_raise();
@@ -160,7 +161,7 @@ static PyObject *format(PyObject *self, PyObject *spec) {
         Py_XDECREF(number);
         return text;
     }
-    if (PyUnicode_Check(spec) && PyUnicode_GET_LENGTH(spec) == 0) return PyObject_Str(self);
+    if (PyUnicode_GET_LENGTH(spec) == 0) return PyObject_Str(self);
     return PyErr_Format(PyExc_TypeError, "unsupported format string passed to %s.__format__", Py_TYPE(self)->tp_name);
 }
 

@@ -278,7 +278,7 @@ PyObject *msa_python_repr(PyObject *self) {
         choose_format(&p);
         print_dim(&p, &b, 0, 0, 7);
     }
-    add_suffixes(t, &b, node ? node->cls->name : NULL);
+    add_suffixes(t, &b, node ? node->name : NULL);
     PyObject *text = b.failed ? PyErr_NoMemory() : PyUnicode_DecodeUTF8(b.data, (Py_ssize_t)b.n, "replace");
     PyMem_Free(b.data);
     return text;

@@ -254,7 +254,7 @@ class Gradients:
             lines += code
             lines.append("}")
         lines += ["return 0;", "}",
-                  f'static const msa_node_class {op.c_name}_class = {{"{camel(op)}", {op.c_name}_backward, NULL}};']
+                  f'static const msa_node_class {op.c_name}_class = {{"{op.node or camel(op)}", {op.c_name}_backward, NULL}};']
         return lines
 
 
@@ -544,7 +544,10 @@ class EntryWriter:
         if op.work == "function":
             args = self._arguments(op) + {"tensors": ["results"], "scalar": ["result"]}.get(op.result, [])
             failed = "return NULL;" if op.result in ("tensor", "list") else "return -1;"
-            lines += self._null_checks(op, failed) + [f"return {op.how}({', '.join(args)});", "}"]
+            called = f"{op.how}({', '.join(args)})"
+            if op.node:
+                called = f'msa_node_named({called}, "{op.node}")'
+            lines += self._null_checks(op, failed) + [f"return {called};", "}"]
         else:
             names = {p.name: Value(p.c_name, p.type) for p in op.params}
             for p in op.params:
@@ -556,6 +559,8 @@ class EntryWriter:
             compiler = Compiler(self.operators, self.helpers, names, "return NULL;")
             value = compiler.compile(str(op.how))
             taken = f"msa_take({value.code})" if value.owned else f"msa_tensor_retain({value.code})"
+            if op.node:
+                taken = f'msa_node_named({taken}, "{op.node}")'
             lines += self._null_checks(op, "return NULL;") + compiler.lines + [f"return {taken};", "}"]
         if "inplace" in op.forms:
             # What the operators save must not be what is written: where gradients are wanted they see a copy.

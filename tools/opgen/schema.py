@@ -28,7 +28,7 @@ NOT_FOR_KERNELS = {"layout", "device", "pin_memory", "requires_grad"}
 OPTIONS = ("dtype? dtype=None", "layout? layout=None", "device? device=None", "bool? pin_memory=None",
            "bool requires_grad=False")
 WORKS = ("pointwise", "kernel", "view", "composite", "function", "mutate")
-KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check", "numbers", "resizes",
+KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check", "numbers", "resizes", "node",
         "exact_out", *WORKS}
 AUTOCAST = ("lower", "cuda_lower", "float32", "cpu_float32", "cuda_float32", "promote", "cuda_promote")
 FORMS = {"function", "method", "inplace", "out"}
@@ -101,6 +101,7 @@ class Operator:
         self.autocast = row.get("autocast", "")
         if self.autocast and self.autocast not in AUTOCAST:
             raise TableError(f"{self.name}: autocast is one of {', '.join(AUTOCAST)}, not {self.autocast}")
+        self.node = row.get("node", "")
         self.resizes = bool(row.get("resizes", False))
         nondifferentiable = row.get("nondifferentiable", "")
         self.never_differentiable = nondifferentiable == "all"

@@ -220,3 +220,23 @@ def test_the_class_of_contexts_survives_many_calls():
     use()
     after = sys.getrefcount(Same._backward_cls)
     assert after == before
+
+
+def test_node_objects_may_come_and_go():
+    """Their classes are made once and outlive all objects."""
+    x = torch.randn(2, 3, requires_grad=True)
+    for _ in range(300):
+        mean, product = x.mean(), torch.mm(x, x.t())
+        assert (type(mean.grad_fn).__name__, type(product.grad_fn).__name__) == ("MeanBackward0", "MmBackward0")
+        assert mean.grad_fn is mean.grad_fn and type(x.mean().grad_fn) is type(mean.grad_fn)
+
+
+def test_nodes_have_pytorchs_names():
+    x, target = torch.randn(2, 3, requires_grad=True), torch.tensor([0, 2])
+    F = torch.nn.functional
+    named = {"Pow": x**2, "Mean": x.mean(), "NllLoss": F.cross_entropy(x, target), "MseLoss": F.mse_loss(x, x * 2), "T": x.t(), "Max": x.max(1)[0],
+             "Addmm": F.linear(x, torch.ones(2, 3), torch.ones(2)), "Gelu": F.gelu(x), "NativeBatchNorm": F.batch_norm(x, None, None, training=True),
+             "MaxPool2DWithIndices": F.max_pool2d(x.view(1, 1, 2, 3), 2), "Convolution": F.conv2d(x.view(1, 1, 2, 3), torch.ones(1, 1, 2, 2))}
+    for name, result in named.items():
+        assert result.grad_fn.name() == f"{name}Backward0"
+    assert repr(F.mse_loss(x, x.detach())) == "tensor(0., grad_fn=<MseLossBackward0>)"

@@ -196,3 +196,12 @@ def test_constructors_refuse_what_does_not_fit():
                           (lambda: nn.FractionalMaxPool2d(3), "requires specifying either an output size")):
         with pytest.raises(ValueError, match=message):
             make()
+
+
+@pytest.mark.parametrize("name", ["adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
+                                  "adaptive_avg_pool3d"])
+def test_outrageous_output_sizes_are_refused(name):
+    x = torch.randn(2, *[3] * (int(name[-2]) + 1))
+    for size in (2**62, 2**63 - 1, 2**40, -1):
+        with pytest.raises(RuntimeError):
+            getattr(torch.nn.functional, name)(x, size)

@@ -75,13 +75,29 @@ def gpt(torch):
     return Decoder(), torch.randint(0, vocabulary, (16, length)), torch.randint(0, vocabulary, (16, length))
 
 
-MODELS = {"lenet": lenet, "resnet18": resnet18, "gpt": gpt}
+def lstm(torch):
+    """A language model of two LSTM layers."""
+    nn, width, vocabulary = torch.nn, 256, 96
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens, self.lstm = nn.Embedding(vocabulary, width), nn.LSTM(width, width, 2, batch_first=True)
+            self.head = nn.Linear(width, vocabulary)
+
+        def forward(self, x):
+            return self.head(self.lstm(self.tokens(x))[0])
+
+    return Model(), torch.randint(0, vocabulary, (32, 64)), torch.randint(0, vocabulary, (32, 64))
+
+
+MODELS = {"lenet": lenet, "resnet18": resnet18, "gpt": gpt, "lstm": lstm}
 
 
 def training_step(torch, name):
     """A function of no arguments that does one training step and returns the loss."""
     net, x, y = MODELS[name](torch)
-    if name == "gpt":
+    if name in ("gpt", "lstm"):
         optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     else:
         optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=0.0005)

@@ -1,6 +1,6 @@
 """Times msadapter against PyTorch, both sides taking turns, and prints the ratios.
 
-    PYTHONPATH=build/root/site .venv/bin/python bench/run.py [--reference PYTHON] [--threads 2] [lenet] [resnet18] [gpt] [calls] [start]
+    PYTHONPATH=build/root/site .venv/bin/python bench/run.py [--reference PYTHON] [--threads 2] [lenet] [resnet18] [gpt] [lstm] [calls] [start]
 
 See README.md in this folder. A process of each side waits for requests, one JSON line each, and answers with seconds; only one
 works at a time.
@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 BLOCKS = 7
-STEPS = {"lenet": 20, "resnet18": 3, "gpt": 4}  # of a block
+STEPS = {"lenet": 20, "resnet18": 3, "gpt": 4, "lstm": 6}  # of a block
 CALLS = 4000
 
 
@@ -108,7 +108,7 @@ def row(name, ours, theirs, unit):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", help="of lenet, resnet18, gpt, calls, start; all of them by default")
+    parser.add_argument("what", nargs="*", help="of lenet, resnet18, gpt, lstm, calls, start; all of them by default")
     parser.add_argument("--reference", default=os.environ.get("REFERENCE") or sys.executable, metavar="PYTHON",
                         help="an interpreter that has PyTorch")
     parser.add_argument("--threads", type=int, default=2)

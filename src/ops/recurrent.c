@@ -2,6 +2,7 @@
  * types and for gradients of gradients; cells. */
 #include <stdlib.h>
 
+#include "autograd/autocast.h"
 #include "autograd/internal.h"
 #include "msadapter/autograd.h"
 #include "msadapter/ops.h"
@@ -120,13 +121,32 @@ int recurrent_layer_gradients(msa_tensor *grad_output, msa_tensor *grad_hn, msa_
 
 /* ---- networks ------------------------------------------------------------------------------------------------------ */
 
+static void drop(msa_tensor **tensors, int n) {
+    for (int i = 0; i < n; i++) msa_tensor_release(tensors[i]);
+}
+
+/* Under autocast the layer computes in float32, and its results have the type that its equations would give them: the lower one, unless
+ * a wider state is mixed in. */
+static int lowered(int64_t mode, msa_tensor *hx, msa_tensor *cx, msa_tensor **results) {
+    const msa_dtype lower = msa_autocast_target(MSA_AUTOCAST_LOWER, MSA_TENSORS(results[0]));
+    const msa_tensor *state = cx ? cx : hx;
+    if (lower == MSA_NO_DTYPE || ((mode == LSTM || mode == GRU) && state->dtype != lower)) return 0;
+    for (int i = 0; i < 3; i++) {
+        msa_tensor *converted = msa_to_dtype(results[i], lower, false, false, -1);
+        if (!converted) return -1;
+        msa_tensor_release(results[i]);
+        results[i] = converted;
+    }
+    return 0;
+}
+
 static int one_layer(const weights *w, msa_tensor *input, msa_tensor *hx, msa_tensor *cx, msa_ints batch_sizes, bool reverse, msa_tensor **results) {
     if (!msa_is_floating((msa_dtype)input->dtype)) return composed_layer(w, input, hx, cx, batch_sizes, reverse, results);
     msa_tensor *four[4] = {NULL};
     if (msa_recurrent_layer(input, hx, cx, w->w_ih, w->w_hh, w->b_ih, w->b_hh, w->w_hr, batch_sizes, w->mode, reverse, four) != 0) return -1;
     msa_tensor_release(four[3]);
     memcpy(results, four, 3 * sizeof *four);
-    return 0;
+    return msa_autocast_on ? lowered(w->mode, hx, cx, results) : 0;
 }
 
 typedef struct {
@@ -167,8 +187,8 @@ static int run(const network *net, msa_tensor *input, msa_tensor *hx, msa_tensor
             msa_auto msa_tensor *h = msa_select_int(hx, 0, place), *c = cx ? msa_select_int(cx, 0, place) : NULL;
             msa_tensor *three[3] = {NULL};
             if (!h || (cx && !c) || one_layer(&w, at, h, c, batch_sizes, d == 1, three) != 0) {
-                msa_tensor_release(out[0]);
-                msa_tensor_release(out[1]);
+                drop(three, 3);
+                drop(out, 2);
                 return -1;
             }
             out[d] = three[0];
@@ -176,8 +196,7 @@ static int run(const network *net, msa_tensor *input, msa_tensor *hx, msa_tensor
             cs->items[place] = three[2];
         }
         msa_tensor *next = joined(net, out[0], out[1], layer == net->layers - 1);
-        msa_tensor_release(out[0]);
-        msa_tensor_release(out[1]);
+        drop(out, 2);
         msa_tensor_release(at);
         at = next;
     }
@@ -242,7 +261,10 @@ static int cell(int64_t mode, msa_tensor *input, msa_tensor *hx, msa_tensor *cx,
     const weights w = {mode, w_ih, w_hh, b_ih, b_hh, NULL};
     msa_auto msa_tensor *step_of_one = msa_unsqueeze(input, 0);
     msa_tensor *three[3] = {NULL};
-    if (!step_of_one || one_layer(&w, step_of_one, hx, cx, MSA_NO_INTS, false, three) != 0) return -1;
+    if (!step_of_one || one_layer(&w, step_of_one, hx, cx, MSA_NO_INTS, false, three) != 0) {
+        drop(three, 3);
+        return -1;
+    }
     msa_tensor_release(three[0]);
     results[0] = three[1];
     if (mode == LSTM) results[1] = three[2];

@@ -207,3 +207,14 @@ def test_what_does_not_fit_raises():
             lambda: torch.lstm_cell(x[0], (h[0], c[0]), params[0][:15], *params[1:])):
         with pytest.raises(RuntimeError):
             wrong()
+
+
+@pytest.mark.parametrize("cls, lower", [(nn.LSTM, False), (nn.GRU, False), (nn.RNN, True)])
+def test_autocast_gives_the_type_of_the_equations(cls, lower):
+    net, x = cls(3, 4), torch.randn(2, 5, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert net(x)[0].dtype == (torch.bfloat16 if lower else torch.float32)
+        out = net(x.bfloat16())[0]
+    assert out.dtype == torch.bfloat16
+    out.float().sum().backward()
+    assert net.weight_ih_l0.grad.dtype == torch.float32

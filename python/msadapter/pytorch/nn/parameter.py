@@ -60,6 +60,16 @@ class UninitializedTensorMixin:
                                  type(self).__name__))
         return super().__getattribute__(name)
 
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        if name in UninitializedTensorMixin._allowed or name in ("__get__", "__set__", "__delete__"):
+            return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {name or func}. This error happens when you are using a `LazyModule` or "
+            f"explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy "
+            "batch to initialize the parameters before calling torch functions")
+
     def materialize(self, shape, device=None, dtype=None):
         """Give the tensor memory of this shape (not filled) and make it an ordinary one; device and dtype stay as they are if None."""
         data = torch.empty(shape, device=self.data.device if device is None else device,
@@ -110,7 +120,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 class UninitializedBuffer(UninitializedTensorMixin, _Tensor):
     """A buffer whose shape is not known yet; `materialize` makes it a plain tensor."""
 
-    __torch_function__ = _C._disabled_torch_function_impl
     cls_to_become = _Tensor
 
     def __new__(cls, requires_grad=False, device=None, dtype=None):

@@ -442,7 +442,10 @@ class Module(StateMixin, _C.ModuleBase):
         return self._apply(lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor)
 
     def share_memory(self):
-        """Put all parameters and buffers into memory that processes share."""
+        """Put all parameters and buffers into memory that processes share. Raises RuntimeError while some have no shape yet."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            if is_lazy(tensor):
+                tensor.share_memory_()
         return self._apply(lambda tensor: tensor.share_memory_())
 
     def train(self, mode=True):

@@ -5,20 +5,24 @@ from msadapter.pytorch.nn.modules.module import Module
 __all__ = ["functional_call"]
 
 
+_ABSENT = object()
+
+
 def _table_of(module, dotted):
-    """The dictionary that holds a parameter or buffer, and its key there."""
+    """The dictionary that holds a parameter or buffer (a plain attribute where there is none of that name), and its key there."""
     path, _, name = dotted.rpartition(".")
     owner = module.get_submodule(path)
     for table in (owner._parameters, owner._buffers):
         if name in table:
             return table, name
-    raise AttributeError(f"{type(owner).__name__} has no parameter or buffer `{name}`")
+    return owner.__dict__, name
 
 
 def functional_call(module, parameters_and_buffers, args, kwargs=None):
     """module(*args, **kwargs) with the tensors of a dictionary of dotted names in place of its own; the module is not changed.
 
-    Gradients flow to these tensors. Raises AttributeError for names that are not there.
+    Gradients flow to these tensors. A name that the module does not have is an attribute during the call. Raises AttributeError for
+    submodules that are not there.
     """
     if not isinstance(module, Module):
         raise RuntimeError(f"functional_call takes a Module, got {type(module).__name__}")
@@ -30,9 +34,12 @@ def functional_call(module, parameters_and_buffers, args, kwargs=None):
     try:
         for dotted, value in parameters_and_buffers.items():
             table, name = _table_of(module, dotted)
-            changed.append((table, name, table[name]))
+            changed.append((table, name, table.get(name, _ABSENT)))
             table[name] = value
         return module(*args, **kwargs)
     finally:
         for table, name, value in reversed(changed):
-            table[name] = value
+            if value is _ABSENT:
+                del table[name]
+            else:
+                table[name] = value

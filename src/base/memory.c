@@ -105,6 +105,8 @@ void msa_data_trim(void) {
 
 size_t msa_data_in_use(void) { return atomic_load_explicit(&in_use, memory_order_relaxed); }
 
+void msa_data_reset_peak(void) { atomic_store_explicit(&peak, msa_data_in_use(), memory_order_relaxed); }
+
 size_t msa_data_peak(void) { return atomic_load_explicit(&peak, memory_order_relaxed); }
 
 void *msa_malloc(size_t bytes) {

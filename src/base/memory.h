@@ -18,6 +18,7 @@ MSA_API void msa_data_trim(void);
 /* Bytes handed out now, and the most there have been at once. */
 MSA_API size_t msa_data_in_use(void);
 MSA_API size_t msa_data_peak(void);
+MSA_API void msa_data_reset_peak(void); /* the most from now on */
 
 /* malloc and calloc that set MSA_MEMORY_ERROR. */
 void *msa_malloc(size_t bytes);

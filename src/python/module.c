@@ -94,7 +94,19 @@ static PyObject *empty_cache(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+/* _memory_in_use() -> (bytes of tensor data now, the most there were) */
+static PyObject *memory_in_use(PyObject *module, PyObject *unused) {
+    return Py_BuildValue("nn", (Py_ssize_t)msa_data_in_use(), (Py_ssize_t)msa_data_peak());
+}
+
+static PyObject *reset_peak_memory(PyObject *module, PyObject *unused) {
+    msa_data_reset_peak();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"_memory_in_use", memory_in_use, METH_NOARGS, NULL},
+    {"_reset_peak_memory", reset_peak_memory, METH_NOARGS, NULL},
     {"_empty_cache", empty_cache, METH_NOARGS, NULL},
     {"set_num_threads", set_num_threads, METH_O, "set_num_threads(int)\n\nHow many threads a kernel may use."},
     {"get_num_threads", get_num_threads, METH_NOARGS, "get_num_threads() -> int"},

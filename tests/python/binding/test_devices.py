@@ -1,0 +1,40 @@
+"""What scripts ask about GPUs and libraries before and while they train."""
+
+import pytest
+
+import msadapter.pytorch as torch
+
+
+def test_flags_of_the_gpu_libraries_are_kept():
+    cudnn = torch.backends.cudnn
+    cudnn.benchmark, cudnn.deterministic = True, True
+    with cudnn.flags(benchmark=False):
+        assert not torch.backends.cudnn.benchmark
+    assert cudnn.benchmark and cudnn.version() is None and not cudnn.is_available()
+    cudnn.benchmark = cudnn.deterministic = False
+    torch.backends.cuda.matmul.allow_tf32 = True
+    assert torch.backends.cuda.matmul.allow_tf32 and torch.backends.mkldnn.is_available() and torch.backends.openmp.is_available()
+    with pytest.raises(AttributeError):
+        torch.backends.cuda.matmul.allow_everything = True
+
+
+def test_what_a_gpu_alone_could_answer_raises():
+    assert not torch.cuda.is_available() and torch.cuda.device_count() == 0 and torch.cuda.current_device() == 0
+    for call in (torch.cuda.get_device_name, torch.cuda.mem_get_info, torch.cuda.Stream, torch.cuda.Event, torch.cuda.CUDAGraph):
+        with pytest.raises(AssertionError, match="not compiled with CUDA"):
+            call()
+    torch.cuda.set_device(0)
+    with pytest.raises(RuntimeError):
+        torch.cuda.set_device(3)
+    with torch.cuda.device(0), torch.cuda.stream(None):
+        pass
+
+
+def test_memory_is_counted():
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    x = torch.zeros(1 << 20)
+    assert torch.cuda.memory_allocated() - before >= 4 << 20
+    del x
+    assert torch.cuda.memory_allocated() == before and torch.cuda.max_memory_allocated() - before >= 4 << 20
+    assert torch.cuda.memory_stats()["allocated_bytes.all.peak"] == torch.cuda.max_memory_allocated()

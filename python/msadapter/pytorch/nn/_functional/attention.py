@@ -32,6 +32,34 @@ def _scaled_dot_product_attention(q, k, v, attn_mask=None, dropout_p=0.0):
     return torch.bmm(weights, v), weights
 
 
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """softmax(query key^T * scale + mask) value: query (..., L, E), key (..., S, E), value (..., S, Ev); the result is (..., L, Ev).
+
+    A boolean attn_mask lets the places that are True take part, another one is added. is_causal lets each row see the places up to its
+    own. scale is 1 / sqrt(E) unless given; with enable_gqa heads of key and value are shared by groups of the query's. RuntimeError where is_causal
+    and attn_mask are both given.
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if enable_gqa:
+        if query.size(-3) % key.size(-3) or query.size(-3) % value.size(-3):
+            raise RuntimeError("scaled_dot_product_attention: with enable_gqa the number of heads in key and value must divide the number of heads in query")
+        key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
+        value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
+    scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.size(-1)) if scale is None else scale)
+    if is_causal:
+        allowed = torch.ones(query.size(-2), key.size(-2), dtype=torch.bool).tril()
+        scores = scores.masked_fill(allowed.logical_not(), float("-inf"))
+    elif attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(attn_mask.logical_not(), float("-inf"))
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    weights = softmax(scores, dim=-1)
+    if dropout_p > 0.0:
+        weights = dropout(weights, p=dropout_p)
+    return weights @ value
+
+
 def _require(condition, message):
     if not condition:
         raise AssertionError(message)

@@ -21,15 +21,16 @@ from msadapter.pytorch._tensor import Tensor, as_method as _as_method  # noqa: E
 
 _C.set_tensor_class(Tensor)
 
+from msadapter.pytorch._checked import takes_tensors as _takes_tensors  # noqa: E402
 from msadapter.pytorch import _absent, _composed, _composed_more, _settings, functional  # noqa: E402
 
-globals().update({_name: getattr(functional, _name) for _name in functional.__all__})
+globals().update({_name: _takes_tensors(getattr(functional, _name)) for _name in functional.__all__})
 globals().update({_name: getattr(_settings, _name) for _name in _settings.__all__})
 globals().update(_absent.each(_absent.FUNCTIONS, "torch."))
 legacy_contiguous_format = _C.contiguous_format
 for _module in (_composed, _composed_more):
     for _name in _module.__all__:
-        globals().setdefault(_name, getattr(_module, _name))
+        globals().setdefault(_name, _takes_tensors(getattr(_module, _name)))
     for _name in _module.TENSOR_METHODS:
         if not hasattr(Tensor, _name):
             setattr(Tensor, _name, _as_method(getattr(_module, _name)))

@@ -48,3 +48,11 @@ def test_masked_scatter_fills_in_order_with_gradients():
     assert result.tolist() == [5, 0, 6]
     result.sum().backward()
     assert source.grad.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("call", ["cdist(3, torch.ones(2, 2))", "meshgrid([None, torch.ones(2)])", "complex([1.0], torch.ones(1))", "diff(1)",
+                                  "broadcast_tensors(1.5, torch.ones(1))", "cross(torch.ones(3), 'x')", "quantile((1, 2), 0.5)", "tensordot(2.0, torch.ones(2))",
+                                  "masked_scatter(1, 2, 3)", "trapezoid(True)"])
+def test_what_is_no_tensor_is_a_type_error(call):
+    with pytest.raises(TypeError):
+        eval("torch." + call)  # noqa: S307

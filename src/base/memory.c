@@ -3,10 +3,12 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
+enum { LARGE = 1 << 20 }; /* blocks that count when the caches are judged too full */
 enum { ALIGNMENT = 64, CLASSES = 4 * 48, SMALL_LIMIT = 4096, THREAD_CACHE = 64 };
 
 typedef struct block {
@@ -23,7 +25,8 @@ static _Thread_local struct {
     block *list[CLASSES];
     uint8_t count[CLASSES];
 } local; /* small blocks only; what a thread keeps is bounded by THREAD_CACHE blocks a class */
-static atomic_size_t in_use, peak;
+static atomic_size_t in_use, peak, most; /* peak may be reset, most not */
+static size_t cached;                     /* in free_lists */
 
 /* Classes grow by quarters of a power of two: at most 25% of a block is wasted. */
 static uint32_t class_of(size_t bytes, size_t *capacity) {
@@ -40,6 +43,19 @@ static void count_allocation(size_t capacity) {
     size_t now = atomic_fetch_add_explicit(&in_use, capacity, memory_order_relaxed) + capacity;
     size_t seen = atomic_load_explicit(&peak, memory_order_relaxed);
     while (now > seen && !atomic_compare_exchange_weak(&peak, &seen, now)) {}
+    seen = atomic_load_explicit(&most, memory_order_relaxed);
+    while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now)) {}
+}
+
+/* Gives all cached blocks to the system; under the lock. */
+static void empty_lists(void) {
+    for (int c = 0; c < CLASSES; c++)
+        while (free_lists[c]) {
+            block *b = free_lists[c];
+            free_lists[c] = b->next;
+            cached -= b->capacity;
+            free(b);
+        }
 }
 
 void *msa_data_alloc(size_t bytes) {
@@ -54,12 +70,15 @@ void *msa_data_alloc(size_t bytes) {
     } else {
         pthread_mutex_lock(&lock);
         b = free_lists[c];
-        if (b) free_lists[c] = b->next;
+        if (b) {
+            free_lists[c] = b->next;
+            cached -= capacity;
+        }
         pthread_mutex_unlock(&lock);
     }
     if (!b) {
         /* Blocks of a megabyte and more start on huge-page boundaries where the system offers huge pages. */
-        size_t alignment = capacity >= (1u << 20) ? (size_t)2 << 20 : ALIGNMENT;
+        size_t alignment = capacity >= LARGE ? (size_t)2 << 20 : ALIGNMENT;
         if (posix_memalign((void **)&b, alignment, capacity + ALIGNMENT) != 0) {
             msa_data_trim();
             if (posix_memalign((void **)&b, alignment, capacity + ALIGNMENT) != 0)
@@ -87,19 +106,17 @@ void msa_data_free(void *data) {
         return;
     }
     pthread_mutex_lock(&lock);
+    /* Sizes that change from step to step would fill lists that nobody asks for again: beyond what was ever in use they all go. */
+    if (b->capacity >= LARGE && cached + b->capacity > atomic_load_explicit(&most, memory_order_relaxed)) empty_lists();
     b->next = free_lists[c];
     free_lists[c] = b;
+    cached += b->capacity;
     pthread_mutex_unlock(&lock);
 }
 
 void msa_data_trim(void) {
     pthread_mutex_lock(&lock);
-    for (int c = 0; c < CLASSES; c++)
-        while (free_lists[c]) {
-            block *b = free_lists[c];
-            free_lists[c] = b->next;
-            free(b);
-        }
+    empty_lists();
     pthread_mutex_unlock(&lock);
 }
 

@@ -38,3 +38,15 @@ def test_memory_is_counted():
     del x
     assert torch.cuda.memory_allocated() == before and torch.cuda.max_memory_allocated() - before >= 4 << 20
     assert torch.cuda.memory_stats()["allocated_bytes.all.peak"] == torch.cuda.max_memory_allocated()
+
+
+def test_memory_of_sizes_that_change_is_given_back():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    torch.zeros(18 << 20)  # the most that is in use at once
+    before = resident()
+    for k in range(60):
+        torch.ones((1 << 18) * 23 * (k + 1) // 20)  # 1 to 70 MB, of ever another size
+    assert resident() - before < 100 << 20

@@ -29,6 +29,7 @@ static int64_t rows_at(const layer *l, int64_t t, int64_t begin, int64_t end) {
     return (l->counts[t] < end ? l->counts[t] : end) - begin;
 }
 
+/* Threads that walk sequences of their own. */
 static int threads_of(const layer *l) {
     const int most = msa_threads_for(l->rows * l->gates * l->out, 1 << 18);
     return most < l->batch ? most : (int)(l->batch ? l->batch : 1);
@@ -36,7 +37,7 @@ static int threads_of(const layer *l) {
 
 /* ---- products with one matrix b (k, n), many times ----------------------------------------------------------------- */
 
-enum { DEPTH = 256 };
+enum { DEPTH = 256, WIDE = 64 };
 
 typedef struct {
     msa_dtype type;
@@ -44,7 +45,8 @@ typedef struct {
     msa_matrix b;
     float *panels; /* float32: b in panels, in blocks of `depth` rows */
     int64_t depth;
-    bool row_by_row; /* too few rows to fill tiles */
+    bool row_by_row; /* single rows: panels of WIDE columns */
+    int threads;     /* of each product: several where one sequence meets weights beyond the caches */
 } product;
 
 static void product_end(product *p) { msa_data_free(p->panels); }
@@ -53,22 +55,45 @@ static void product_end(product *p) { msa_data_free(p->panels); }
 static int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static int product_new(msa_dtype type, int64_t k, int64_t n, msa_matrix b, int64_t rows, product *p) {
-    *p = (product){type, k, n, n, b, NULL, 0, false};
+/* c = a @ b for one panel of WIDE columns: as many sums as hide the latency of an addition. */
+MSA_VECTOR static void panel_row(int64_t k, const float *a, const float *b, float *c) {
+    msa_v8f sums[WIDE / 8]; /* in registers: indexed by constants alone once the loops are unrolled */
+#pragma GCC unroll 8
+    for (int i = 0; i < WIDE / 8; i++) sums[i] = (msa_v8f){0};
+    for (int64_t p = 0; p < k; p++, b += WIDE) {
+#pragma GCC unroll 8
+        for (int i = 0; i < WIDE / 8; i++) {
+            msa_v8f v;
+            memcpy(&v, b + 8 * i, sizeof v);
+            sums[i] += v * a[p];
+        }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < WIDE / 8; i++) memcpy(c + 8 * i, &sums[i], sizeof sums[i]);
+}
+
+static void pack_wide(int64_t n, int64_t k, const float *b, int64_t row, int64_t column, float *to) {
+    for (int64_t p = 0; p < k; p++, to += WIDE)
+        for (int64_t x = 0; x < WIDE; x++) to[x] = x < n ? b[p * row + x * column] : 0;
+}
+
+static int product_new(msa_dtype type, int64_t k, int64_t n, msa_matrix b, int64_t rows, bool alone, product *p) {
+    *p = (product){type, k, n, n, b, NULL, 0, false, 1};
     if (type != MSA_FLOAT32 || k == 0) return 0;
-    const int64_t columns = msa_sgemm->columns;
-    p->row_by_row = rows < msa_sgemm->rows / 2;
+    p->row_by_row = rows < 2;
+    const int64_t columns = p->row_by_row ? WIDE : msa_sgemm->columns;
     p->ld = rounded_up(n, columns);
     p->depth = p->row_by_row ? k : least(k, DEPTH);
+    p->threads = alone ? msa_threads_for(k * n, 1 << 20) : 1;
     p->panels = msa_data_alloc(sizeof(float) * (size_t)(p->ld * k));
     if (!p->panels) return -1;
     const int64_t blocks = p->ld / columns;
 #pragma omp parallel for num_threads(msa_threads_for(n * k, MSA_GRAIN))
     for (int64_t j = 0; j < blocks; j++)
         for (int64_t at = 0; at < k; at += p->depth) {
-            const int64_t deep = least(k - at, p->depth);
-            msa_sgemm->pack_b(least(n - j * columns, columns), deep, (const float *)b.data + at * b.row + j * columns * b.column, b.row, b.column,
-                              p->panels + at * p->ld + j * columns * deep);
+            const int64_t deep = least(k - at, p->depth), valid = least(n - j * columns, columns);
+            const float *from = (const float *)b.data + at * b.row + j * columns * b.column;
+            (p->row_by_row ? pack_wide : msa_sgemm->pack_b)(valid, deep, from, b.row, b.column, p->panels + at * p->ld + j * columns * deep);
         }
     return 0;
 }
@@ -90,8 +115,9 @@ static int product_run(const product *p, int64_t rows, const void *a, void *c) {
         return msa_gemm(p->type, rows, p->n, p->k, msa_float(1), (msa_matrix){a, p->k, 1}, p->b, msa_float(0), c, p->ld);
     const msa_sgemm_tiles *t = msa_sgemm;
     if (p->row_by_row) {
-        for (int64_t j = 0; j < p->ld; j += t->columns)
-            for (int64_t i = 0; i < rows; i++) t->by_rows(p->k, (const float *)a + i * p->k, p->k, p->panels + j * p->k, (float *)c + i * p->ld + j, p->ld, 1);
+#pragma omp parallel for num_threads(p->threads) if (p->threads > 1)
+        for (int64_t j = 0; j < p->ld; j += WIDE)
+            for (int64_t i = 0; i < rows; i++) panel_row(p->k, (const float *)a + i * p->k, p->panels + j * p->k, (float *)c + i * p->ld + j);
         return 0;
     }
     float *packed = (float *)c + rounded_up(rows, t->rows) * p->ld;

@@ -200,8 +200,8 @@ static int N(forward)(const layer *l, const T *x, const T *w_ih, const T *w_hh, 
     int failed = !bias ||
                  msa_gemm(TYPE, l->rows, l->gates, l->inputs, msa_float(1), (msa_matrix){x, l->inputs, 1}, (msa_matrix){w_ih, 1, l->inputs},
                           msa_float(0), kept, l->width) != 0 ||
-                 product_new(TYPE, l->out, l->gates, (msa_matrix){w_hh, 1, l->out}, share, &by_hidden) != 0 ||
-                 (w_hr && product_new(TYPE, l->hidden, l->out, (msa_matrix){w_hr, 1, l->hidden}, share, &by_projection) != 0);
+                 product_new(TYPE, l->out, l->gates, (msa_matrix){w_hh, 1, l->out}, share, l->batch == 1, &by_hidden) != 0 ||
+                 (w_hr && product_new(TYPE, l->hidden, l->out, (msa_matrix){w_hr, 1, l->hidden}, share, l->batch == 1, &by_projection) != 0);
     if (!failed) {
         N(bias)(l, b_ih, b_hh, bias);
 #pragma omp parallel for num_threads(threads) if (threads > 1) reduction(| : failed)
@@ -226,8 +226,8 @@ static int N(backward)(const layer *l, const T *x, const T *c0, const T *w_ih, c
     T *memory = msa_data_alloc(sizeof(T) * (size_t)(rows * gates * (twice ? 2 : 1) + (w_hr ? rows * l->out : 0) + (raw_wanted ? rows * l->hidden : 0)));
     if (!memory) return -1;
     T *d = memory, *dh = twice ? d + rows * gates : d, *projected = dh + rows * gates, *raw = projected + rows * l->out;
-    int failed = product_new(TYPE, gates, l->out, (msa_matrix){w_hh, l->out, 1}, share, &by_hidden) != 0 ||
-                 (w_hr && product_new(TYPE, l->out, l->hidden, (msa_matrix){w_hr, l->hidden, 1}, share, &by_projection) != 0);
+    int failed = product_new(TYPE, gates, l->out, (msa_matrix){w_hh, l->out, 1}, share, l->batch == 1, &by_hidden) != 0 ||
+                 (w_hr && product_new(TYPE, l->out, l->hidden, (msa_matrix){w_hr, l->hidden, 1}, share, l->batch == 1, &by_projection) != 0);
     if (!failed) {
 #pragma omp parallel for num_threads(threads) if (threads > 1) reduction(| : failed)
         for (int i = 0; i < threads; i++) {

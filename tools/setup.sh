@@ -19,7 +19,7 @@ missing_packages() {
 
 # The first list is needed. The second is the reference of the tests and a faster second build.
 if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
-    needed=$(missing_packages gcc libc6-dev libdnnl-dev zlib1g-dev pkg-config python3-dev python3-venv)
+    needed=$(missing_packages gcc libc6-dev libdnnl-dev liblapack-dev zlib1g-dev pkg-config python3-dev python3-venv)
     wanted=$(missing_packages python3-torch python3-torchvision ccache)
     if [ -n "$needed$wanted" ]; then
         if [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; then

@@ -76,6 +76,7 @@ msa_tensor *cdist_gradient(msa_tensor *grad, msa_tensor *x1, msa_tensor *x2, dou
 msa_tensor *fft_r2c_gradient(msa_tensor *grad, msa_ints sizes, msa_ints dim, int64_t normalization, bool onesided);
 msa_tensor *fft_c2r_gradient(msa_tensor *grad, msa_ints sizes, msa_ints dim, int64_t normalization);
 
+#include "ops/helpers_linalg.h"
 #include "ops/helpers_nn.h"
 
 #endif

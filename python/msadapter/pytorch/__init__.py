@@ -34,6 +34,12 @@ for _module in (_composed, _composed_more):
     for _name in _module.TENSOR_METHODS:
         if not hasattr(Tensor, _name):
             setattr(Tensor, _name, _as_method(getattr(_module, _name)))
+from msadapter.pytorch import linalg  # noqa: E402
+from msadapter.pytorch.linalg import _classic  # noqa: E402
+
+globals().update({_name: getattr(_classic, _name) for _name in _classic.__all__})
+for _name in _classic.TENSOR_METHODS:
+    setattr(Tensor, _name, _as_method(getattr(_classic, _name)))
 for _name in functional.TENSOR_METHODS:
     if _name not in vars(Tensor):
         setattr(Tensor, _name, _as_method(getattr(functional, _name)))

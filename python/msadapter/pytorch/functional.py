@@ -92,7 +92,11 @@ def where(condition, input=None, other=None):
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """A norm of vectors (p a number) or matrices (p 'fro' or 'nuc') along dim."""
     if p == "nuc":
-        raise NotImplementedError("norm: argument 'p'='nuc' is not implemented")
+        from msadapter.pytorch.linalg import matrix_norm
+
+        if dim is None and input.dim() != 2 or dim is not None and (isinstance(dim, int) or len(dim) != 2):
+            raise RuntimeError("norm: expected a matrix, or two dimensions in dim, for p='nuc'")
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     if p == "fro":
         if dim is not None and not isinstance(dim, int) and len(dim) > 2:
             raise RuntimeError(f"norm: expected dim to hold at most 2 dimensions for p='fro', got {tuple(dim)}")

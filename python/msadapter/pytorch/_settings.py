@@ -2,12 +2,13 @@
 
 from msadapter import _C
 
-__all__ = ["are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_deterministic_debug_mode", "get_float32_matmul_precision",
+__all__ = ["are_deterministic_algorithms_enabled", "compile", "compiled_with_cxx11_abi", "get_default_device",
+           "get_deterministic_debug_mode", "get_float32_matmul_precision",
            "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled", "is_inference", "is_warn_always_enabled",
-           "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+           "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
            "set_num_interop_threads", "set_warn_always", "use_deterministic_algorithms"]
 
-_state = {"deterministic": 0, "precision": "highest", "interop": None, "warn": False}
+_state = {"deterministic": 0, "precision": "highest", "interop": None, "warn": False, "compile warned": False}
 _MODES = ("default", "warn", "error")
 
 
@@ -106,3 +107,30 @@ def is_inference(input):
 def compiled_with_cxx11_abi():
     """True."""
     return True
+
+
+def set_default_device(device):
+    """Choose where new tensors go: there is one place, the CPU, which other devices' names stand for too (with one warning)."""
+    if device is not None:
+        _C.device(device)  # refuses what is no device
+
+
+def get_default_device():
+    """Where new tensors go: the CPU."""
+    return _C.device("cpu")
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):  # noqa: A001
+    """The function or module itself, or a decorator that keeps it: there is no compiler yet, which is said once. Results are the same."""
+    import warnings
+
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if not disable and not _state["compile warned"]:
+        _state["compile warned"] = True
+        warnings.warn("torch.compile: there is no compiler yet; functions run as they are", stacklevel=2)
+    if model is None:
+        return lambda function: function
+    if not callable(model):
+        raise TypeError(f"compile: expected a function or module, but got {type(model).__name__}")
+    return model

@@ -63,3 +63,18 @@ def test_attention_against_its_definition():
     assert torch.allclose(shared, F.scaled_dot_product_attention(q, k[:, [0, 0, 1, 1]], v[:, [0, 0, 1, 1]]))
     with pytest.raises(RuntimeError, match="is_causal"):
         F.scaled_dot_product_attention(q, k, v, mask, is_causal=True)
+
+
+def test_names_of_pytorch_2():
+    torch.set_default_device("cpu")
+    assert torch.get_default_device() == torch.device("cpu")
+    with pytest.raises(RuntimeError):
+        torch.set_default_device("abacus")
+    net = torch.nn.Linear(2, 2)
+    assert torch.compile(net, disable=True) is net
+
+    @torch.compile(disable=True)
+    def double(x):
+        return x * 2
+
+    assert double(2) == 4

@@ -3,6 +3,7 @@
 #include "cpu/linalg.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 #include "cpu/lapack.h"
 #include "msadapter/ops.h"

@@ -29,3 +29,17 @@ def test_functional_call_lends_names_that_the_module_lacks():
     assert torch.allclose(doubled, (3 + layer.bias) * 2)
     doubled.sum().backward()
     assert scale.grad is not None and not hasattr(layer, "scale")
+
+
+@pytest.mark.parametrize("rows, columns", [(4, 4), (3, 5), (5, 3)])
+@pytest.mark.parametrize("options", [{}, {"orthogonal_map": "cayley"}, {"orthogonal_map": "householder"}, {"use_trivialization": False}])
+def test_orthogonal_weights_stay_orthogonal(rows, columns, options):
+    layer = nn.utils.parametrizations.orthogonal(nn.Linear(columns, rows).double(), **options)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
+    before = layer.weight.detach().clone()
+    layer(torch.ones(2, columns, dtype=torch.float64)).square().sum().backward()
+    optimizer.step()
+    w = layer.weight
+    product = w @ w.t() if rows <= columns else w.t() @ w
+    assert torch.allclose(product, torch.eye(min(rows, columns), dtype=torch.float64), atol=1e-8)
+    assert not torch.allclose(w, before)

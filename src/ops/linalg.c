@@ -39,7 +39,7 @@ static T ratio(scope *s, T a, T b) { return a && b ? keep(s, msa_div(a, b)) : NU
 static T plus(scope *s, T a, T b) { return a && b ? keep(s, msa_add(a, b, msa_int(1))) : NULL; }
 static T minus(scope *s, T a, T b) { return a && b ? keep(s, msa_sub(a, b, msa_int(1))) : NULL; }
 static T negated(scope *s, T a) { return a ? keep(s, msa_neg(a)) : NULL; }
-static T by_number(scope *s, T a, msa_scalar n) { return a ? keep(s, scaled(a, n)) : NULL; }
+static T by_number(scope *s, T a, msa_scalar n) { return scale(s, a, keep(s, msa_wrap_number(n))); }
 static T conjugate(scope *s, T a) { return a ? keep(s, msa_conj(a)) : NULL; }
 static T adjoint(scope *s, T a) { return conjugate(s, a ? keep(s, msa_transpose_int(a, -2, -1)) : NULL); }
 static T lower(scope *s, T a, int64_t k) { return a ? keep(s, msa_tril(a, k)) : NULL; }
@@ -67,15 +67,13 @@ static T solved_any(scope *s, T a, T b) {
 static int64_t rows_of(const msa_tensor *t) { return t->sizes[t->ndim - 2]; }
 static int64_t columns_of(const msa_tensor *t) { return t->sizes[t->ndim - 1]; }
 
-/* The triangle of x with its diagonal halved: what is left of a symmetric differential in one triangle. */
-static T half_lower(scope *s, T x) { return minus(s, lower(s, x, 0), by_number(s, embedded(s, diagonal(s, x)), msa_float(0.5))); }
-
-/* A = L L^H: dA -> L^H gA L = half_lower(L^H gL), made symmetric. */
+/* A = L L^H: L^H gA L is the lower triangle of L^H gL, made symmetric and halved. The imaginary part of its diagonal, on which nothing
+ * depends because L's is real, stays as PyTorch has it. */
 msa_tensor *cholesky_gradient(msa_tensor *grad, msa_tensor *L, bool upper) {
     SCOPE;
     T low = upper ? adjoint(s, L) : L, g = upper ? adjoint(s, grad) : grad, lh = adjoint(s, low);
-    T phi = half_lower(s, times(s, lh, g));
-    T both = by_number(s, plus(s, phi, adjoint(s, phi)), msa_float(0.5));
+    T phi = times(s, lh, g);
+    T both = by_number(s, plus(s, lower(s, phi, 0), adjoint(s, lower(s, phi, -1))), msa_float(0.5));
     T half = solved(s, lh, both, true, true, false);
     return out(solved(s, low, half, false, false, false));
 }

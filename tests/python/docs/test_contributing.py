@@ -9,7 +9,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
 TEXT = (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8")
-HELPERS = [TOP / "src" / "ops" / "helpers.h", TOP / "src" / "ops" / "helpers_nn.h"]
+HELPERS = sorted((TOP / "src" / "ops").glob("helpers*.h"))
 
 
 def block(language):

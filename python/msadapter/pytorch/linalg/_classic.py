@@ -13,7 +13,12 @@ __all__ = ["cholesky", "cholesky_solve", "cholesky_inverse", "inverse", "det", "
 TENSOR_METHODS = ["cholesky", "cholesky_solve", "cholesky_inverse", "inverse", "det", "logdet", "slogdet", "qr", "svd", "symeig", "lu", "lu_solve",
                   "triangular_solve", "pinverse", "ormqr", "orgqr", "matrix_exp", "matrix_power"]
 
-matrix_exp, matrix_power = _new.matrix_exp, _new.matrix_power
+matrix_exp = _new.matrix_exp
+
+
+def matrix_power(input, n, *, out=None):
+    """linalg.matrix_power(input, n)."""
+    return _new.matrix_power(input, n, out=out)
 
 
 def inverse(input, *, out=None):
@@ -147,9 +152,9 @@ def _broadcast(a, b):
     return broadcast_shapes(a, b)
 
 
-def orgqr(input, input2, *, out=None):
-    """linalg.householder_product(input, input2)."""
-    return _new.householder_product(input, input2, out=out)
+def orgqr(input, tau, *, out=None):
+    """linalg.householder_product(input, tau)."""
+    return _new.householder_product(input, tau, out=out)
 
 
 def _removed(name, instead):

@@ -7,13 +7,20 @@ given = _given
 _types = {}
 
 
+def _shown(self):
+    """As torch.return_types are printed: a field a line."""
+    fields = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self))
+    return f"torch.return_types.{type(self).__name__}(\n{fields})"
+
+
 def named(name, fields, values, out=None):
     """The values as a named tuple, as torch.return_types has them; written to the tensors in `out` where there are some."""
     kind = _types.get(name)
     if kind is None:
         from collections import namedtuple
 
-        kind = _types[name] = namedtuple(name, fields)
+        kind = _types[name] = namedtuple(name, fields, module="torch.return_types")
+        kind.__repr__ = _shown
     if out is not None:
         values = [_into(o, v) for o, v in zip(out, values)]
     return kind(*values)

@@ -3,13 +3,14 @@
 from msadapter import _C
 from msadapter.pytorch import linalg as _new
 from msadapter.pytorch.linalg._decompositions import lu_unpack, ormqr
+from msadapter.pytorch.linalg._lobpcg import lobpcg
 from msadapter.pytorch.linalg._results import adjoint, given, named, need_matrix, need_square
 
 _linalg, _ops = _C._linalg, _C._ops
 
 __all__ = ["cholesky", "cholesky_solve", "cholesky_inverse", "inverse", "det", "logdet", "slogdet", "qr", "svd", "symeig", "lu", "lu_solve", "lu_unpack",
            "triangular_solve", "pinverse", "ormqr", "orgqr", "matrix_exp", "matrix_power", "eig", "lstsq", "solve", "matrix_rank", "svd_lowrank",
-           "pca_lowrank", "chain_matmul"]
+           "pca_lowrank", "chain_matmul", "lobpcg"]
 TENSOR_METHODS = ["cholesky", "cholesky_solve", "cholesky_inverse", "inverse", "det", "logdet", "slogdet", "qr", "svd", "symeig", "lu", "lu_solve",
                   "triangular_solve", "pinverse", "ormqr", "orgqr", "matrix_exp", "matrix_power"]
 

@@ -11,6 +11,14 @@
     const int64_t m = (T)->sizes[(T)->ndim - 2], n = (T)->sizes[(T)->ndim - 1], k = m < n ? m : n, count = msa_matrices_count(T); \
     const msa_dtype type = (msa_dtype)(T)->dtype
 
+/* LAPACK's scaling ends the process where a norm is infinite or NaN: such input must not reach it. */
+static int check_finite(const char *name, msa_tensor *t) {
+    msa_auto msa_tensor *finite = msa_isfinite(t), *all = finite ? msa_all(finite) : NULL;
+    if (!all) return -1;
+    if (*(const uint8_t *)msa_data(all)) return 0;
+    return msa_fail(MSA_LINALG_ERROR, "%s: The algorithm failed to converge because the input matrix contained non-finite values.", name);
+}
+
 int geqrf_cpu(msa_tensor *self, msa_tensor **results) {
     if (msa_matrices_check("torch.geqrf", self) != 0) return -1;
     MATRIX_SIZES(self);
@@ -100,6 +108,7 @@ int eigh_cpu(msa_tensor *A, const char *UPLO, bool compute_v, msa_tensor **resul
     if (msa_matrices_check_square("linalg.eigh", A) != 0) return -1;
     const char uplo = (char)(UPLO[0] & ~32);
     if ((uplo != 'L' && uplo != 'U') || UPLO[1]) return msa_fail(MSA_RUNTIME_ERROR, "Expected UPLO argument to be 'L' or 'U', but got %s", UPLO);
+    if (check_finite("linalg.eigh", A) != 0) return -1;
     MATRIX_SIZES(A);
     msa_auto msa_tensor *V = msa_matrices_copy(A), *L = msa_batch_new(A, n, msa_dtype_real(type)), *info = msa_batch_new(A, -1, MSA_INT32);
     if (!V || !L || !info) return -1;
@@ -118,7 +127,7 @@ static int set_identity(msa_tensor *t) {
 }
 
 int svd_cpu(msa_tensor *A, bool full_matrices, bool compute_uv, msa_tensor **results) {
-    if (msa_matrices_check("linalg.svd", A) != 0) return -1;
+    if (msa_matrices_check("linalg.svd", A) != 0 || check_finite("linalg.svd", A) != 0) return -1;
     MATRIX_SIZES(A);
     const int64_t columns = full_matrices ? m : k, rows = full_matrices ? n : k;
     msa_auto msa_tensor *a = msa_matrices_copy(A), *S = msa_batch_new(A, k, msa_dtype_real(type)), *info = msa_batch_new(A, -1, MSA_INT32);
@@ -183,6 +192,7 @@ int lstsq_cpu(msa_tensor *A, msa_tensor *B, double rcond, const char *driver, ms
     if (msa_matrices_check("torch.linalg.lstsq", A) != 0 || msa_matrices_check("torch.linalg.lstsq", B) != 0) return -1;
     if (A->dtype != B->dtype) return msa_fail(MSA_RUNTIME_ERROR, "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype %s "
                                               "and other's dtype %s", msa_dtype_type_name((msa_dtype)A->dtype), msa_dtype_type_name((msa_dtype)B->dtype));
+    if (check_finite("torch.linalg.lstsq", A) != 0 || check_finite("torch.linalg.lstsq", B) != 0) return -1;
     MATRIX_SIZES(A);
     const char which = strcmp(driver, "gels") == 0 ? 'l' : strcmp(driver, "gelsy") == 0 ? 'y' : strcmp(driver, "gelsd") == 0 ? 'd' :
                        strcmp(driver, "gelss") == 0 ? 's' : 0;

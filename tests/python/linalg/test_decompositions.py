@@ -88,6 +88,19 @@ def test_matrices_without_a_decomposition_raise_linalg_error():
     assert torch.linalg.cholesky_ex(-torch.eye(2)).info.item() == 1
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128])
+def test_non_finite_input_raises_and_does_not_end_the_process(value, dtype):
+    a = torch.full((3, 3), value, dtype=dtype)
+    for function in (torch.linalg.eigh, torch.linalg.svd, torch.linalg.svdvals, torch.linalg.eig, torch.linalg.pinv):
+        with pytest.raises(RuntimeError):
+            function(a)
+    for driver in ("gels", "gelsy", "gelsd", "gelss"):
+        for x, y in ((a, torch.ones(3, 3, dtype=dtype)), (torch.ones(3, 3, dtype=dtype), a)):
+            with pytest.raises(RuntimeError):
+                torch.linalg.lstsq(x, y, driver=driver)
+
+
 def test_pivots_that_are_none_are_refused():
     a, b = torch.eye(3), torch.ones(3, 1)
     for bad in ([0, 2, 3], [4, 2, 3], [-1, 2, 3]):

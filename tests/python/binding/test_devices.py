@@ -1,5 +1,7 @@
 """What scripts ask about GPUs and libraries before and while they train."""
 
+import os
+
 import pytest
 
 import msadapter.pytorch as torch
@@ -40,6 +42,7 @@ def test_memory_is_counted():
     assert torch.cuda.memory_stats()["allocated_bytes.all.peak"] == torch.cuda.max_memory_allocated()
 
 
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the address sanitizer keeps freed memory")
 def test_memory_of_sizes_that_change_is_given_back():
     def resident():
         with open("/proc/self/statm") as file:

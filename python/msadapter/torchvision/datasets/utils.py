@@ -34,6 +34,7 @@ def _show_progress(done, total):
 
 def download_url(url, root, filename=None, md5=None):
     """Fetch a file into `root` unless it is there and whole. Raises RuntimeError with what to do when it cannot be had."""
+    import http.client
     import urllib.error
     import urllib.request
 
@@ -53,7 +54,7 @@ def download_url(url, root, filename=None, md5=None):
                 done += len(chunk)
                 _show_progress(done, total)
             sys.stderr.write("\n")
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         if os.path.exists(part):
             os.unlink(part)
         raise RuntimeError(f"cannot download {url} ({getattr(error, 'reason', error)}): get {filename} some other way and put it into "
@@ -66,7 +67,8 @@ def download_url(url, root, filename=None, md5=None):
 
 def _inside(root, name):
     root = os.path.realpath(root)
-    return os.path.realpath(os.path.join(root, name)).startswith(root + os.sep)
+    place = os.path.realpath(os.path.join(root, name))
+    return place == root or place.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def extract_archive(from_path, to_path=None, remove_finished=False):

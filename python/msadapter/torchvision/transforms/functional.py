@@ -133,7 +133,7 @@ def normalize(tensor, mean, std, inplace=False):
     if std.dim() == 1:
         std = std.view(-1, 1, 1)
     if not inplace:
-        return (tensor - mean).div_(std)
+        tensor = tensor.clone()  # written in place below, so that means for more channels than there are don't make more
     return tensor.sub_(mean).div_(std)
 
 

@@ -454,25 +454,32 @@ msa_tensor *arange_cpu(msa_scalar start, msa_scalar end, msa_scalar step, msa_dt
 
 msa_tensor *arange_end_cpu(msa_scalar end, msa_dtype dtype) { return arange_cpu(msa_int(0), end, msa_int(1), dtype); }
 
-/* Integers as PyTorch 1.12 and 1.13 make them: in vectors that begin at a truncated value, two at a time, and one by one at the end. How wide
- * a vector is depends on the processor there too. */
-static void linspace_integers(double *p, int64_t steps, double start, double end, double step, int64_t lanes) {
-    const int64_t half = steps / 2;
+/* Values as PyTorch 1.12 and 1.13 make them with AVX2, on every machine: in vectors that begin at a value rounded to the type, two at a time,
+ * and one by one at the end; from both ends, so that both are exact. p holds doubles; "dtype" says how they are rounded. */
+static double linspace_value(double from, double step, double times, msa_dtype dtype) {
+    if (dtype == MSA_FLOAT32) return (double)fmaf((float)step, (float)times, (float)from);
+    return dtype == MSA_FLOAT64 ? fma(step, times, from) : trunc(from + step * times);
+}
+
+static double linspace_lane(double first, double step, int64_t k, msa_dtype dtype) {
+    if (dtype == MSA_FLOAT32) {
+        const float by = (float)step * (float)k;
+        return (double)((float)first + by);
+    }
+    const double value = first + step * (double)k;
+    return dtype == MSA_FLOAT64 ? value : trunc(value);
+}
+
+static void linspace_vectors(double *p, int64_t steps, double start, double end, double step, msa_dtype dtype) {
+    const int64_t half = steps / 2, lanes = 32 / (int64_t)msa_dtype_size(dtype);
     int64_t i = 0;
     for (; i + 2 * lanes <= steps; i += lanes * 2)
         for (int64_t v = i; v < i + 2 * lanes; v += lanes) {
-            const double first = trunc(v < half ? start + step * (double)v : end - step * (double)(steps - v - 1));
-            for (int64_t k = 0; k < lanes; k++) p[v + k] = trunc(first + step * (double)k);
+            const double first = v < half ? linspace_value(start, step, (double)v, dtype) : linspace_value(end, -step, (double)(steps - v - 1), dtype);
+            for (int64_t k = 0; k < lanes; k++) p[v + k] = linspace_lane(first, step, k, dtype);
         }
-    for (; i < steps; i++) p[i] = trunc(i < half || steps == 1 ? start + step * (double)i : end - step * (double)(steps - i - 1));
-}
-
-static int64_t vector_bytes(void) {
-#ifdef __x86_64__
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) return 64;
-#endif
-    return 32;
+    for (; i < steps; i++)
+        p[i] = i < half || steps == 1 ? linspace_value(start, step, (double)i, dtype) : linspace_value(end, -step, (double)(steps - i - 1), dtype);
 }
 
 msa_tensor *linspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, msa_dtype dtype) {
@@ -489,17 +496,16 @@ msa_tensor *linspace_cpu(msa_scalar start, msa_scalar end, int64_t steps, msa_dt
         re[0] = trunc(re[0]);
         re[1] = trunc(re[1]);
     }
-    /* From both ends, so that both are exact. In float the step is a float's, as PyTorch has it. */
+    /* In float the step is a float's, as PyTorch has it. */
     double step = (re[1] - re[0]) / over, step_im = (im[1] - im[0]) / over;
     if (dtype == MSA_FLOAT32) step = (double)(((float)re[1] - (float)re[0]) / (float)over);
-    if (msa_is_integral(dtype, false) && !complex) {
-        linspace_integers(p, steps, re[0], re[1], step, vector_bytes() / (int64_t)msa_dtype_size(dtype));
+    if (!complex && (msa_is_integral(dtype, false) || dtype == MSA_FLOAT32 || dtype == MSA_FLOAT64)) {
+        linspace_vectors(p, steps, re[0], re[1], step, dtype);
         return msa_cast_values(wide, dtype);
     }
     for (int64_t i = 0; i < steps; i++) {
         bool front = i < half || steps == 1;
         double x = front ? re[0] + step * (double)i : re[1] - step * (double)(steps - 1 - i);
-        if (dtype == MSA_FLOAT32) x = front ? (double)((float)re[0] + (float)step * (float)i) : (double)((float)re[1] - (float)step * (float)(steps - 1 - i));
         if (complex) {
             p[2 * i] = x;
             p[2 * i + 1] = front ? im[0] + step_im * (double)i : im[1] - step_im * (double)(steps - 1 - i);

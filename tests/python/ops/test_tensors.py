@@ -116,3 +116,15 @@ def test_identity_and_attributes_of_the_python_object():
     assert holder[0]._base is t and holder[0]._base.mark == "mine"
     (t * 2).sum().backward()
     assert t.grad is t.grad
+
+
+def test_linspace_rounds_the_same_on_every_machine():
+    # Values that PyTorch gives with 32-byte vectors; wider vectors, or none, would give others.
+    assert torch.linspace(-3, 10, 50, dtype=torch.int64).tolist()[3:9] == [-2, -1, 0, 0, 0, 0]
+    assert torch.linspace(4.3, -3, 50, dtype=torch.int32).tolist()[8:17] == [2, 1, 1, 1, 1, 1, 1, 1, 1]
+    reference = pytest.importorskip("torch")
+    for ends in ((-3, 10), (4.3, -3), (0, 1), (0.1, 0.7)):
+        for n in (1, 2, 15, 16, 33, 50, 1000):
+            for name in ("float32", "float64", "int32", "int64"):
+                ours = torch.linspace(*ends, n, dtype=getattr(torch, name)).numpy()
+                assert (ours == reference.linspace(*ends, n, dtype=getattr(reference, name)).numpy()).all(), (ends, n, name)

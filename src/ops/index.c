@@ -384,34 +384,50 @@ msa_tensor *movedim_one(msa_tensor *self, int64_t source, int64_t destination) {
     return movedim_list(self, MSA_INTS(source), MSA_INTS(destination));
 }
 
-msa_tensor *repeat_interleave_tensor(msa_tensor *self, msa_tensor *repeats, msa_opt_int dim, msa_opt_int output_size) {
+/* Each of 0..n-1 as often as "repeats", contiguous int64 with n elements or one, says. */
+static msa_tensor *repeat_index(const msa_tensor *repeats, int64_t n, msa_opt_int output_size) {
+    const int64_t *p = msa_data(repeats);
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t r = p[repeats->numel == 1 ? 0 : i];
+        if (r < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "repeats can not be negative");
+        if (__builtin_add_overflow(total, r, &total)) return msa_fail_null(MSA_RUNTIME_ERROR, "repeat_interleave: the repeats add up to too many elements");
+    }
+    if (output_size.has && output_size.v != total)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "repeat_interleave: allocated size does not match required size");
+    msa_tensor *index = msa_tensor_new(MSA_INTS(total), MSA_INT64);
+    int64_t *to = index ? index->storage->data : NULL;
+    for (int64_t i = 0; to && i < n; i++)
+        for (int64_t r = p[repeats->numel == 1 ? 0 : i]; r > 0; r--) *to++ = i;
+    return index;
+}
+
+static msa_tensor *repeat_counts(msa_tensor *repeats) {
     if (repeats->dtype != MSA_INT64 && repeats->dtype != MSA_INT32)
         return msa_fail_null(MSA_RUNTIME_ERROR, "repeats has to be Long or Int tensor");
     if (repeats->ndim > 1) return msa_fail_null(MSA_RUNTIME_ERROR, "repeats must be 0-dim or 1-dim tensor");
-    msa_auto msa_tensor *source = dim.has ? msa_tensor_retain(self) : msa_reshape(self, MSA_INTS(-1));
+    msa_auto msa_tensor *wide = msa_cast_values(repeats, MSA_INT64);
+    return wide ? msa_contiguous_values(wide) : NULL;
+}
+
+msa_tensor *repeat_interleave_counts(msa_tensor *repeats, msa_opt_int output_size) {
+    if (repeats->ndim != 1) return msa_fail_null(MSA_RUNTIME_ERROR, "repeat_interleave only accept 1D vector as repeat");
+    msa_auto msa_tensor *counts = repeat_counts(repeats), *index = counts ? repeat_index(counts, counts->numel, output_size) : NULL;
+    return index ? msa_cast_values(index, repeats->dtype) : NULL;
+}
+
+msa_tensor *repeat_interleave_tensor(msa_tensor *self, msa_tensor *repeats, msa_opt_int dim, msa_opt_int output_size) {
+    msa_auto msa_tensor *counts = repeat_counts(repeats);
+    msa_auto msa_tensor *source = !counts ? NULL : dim.has ? msa_tensor_retain(self) : msa_reshape(self, MSA_INTS(-1));
     if (!source) return NULL;
     int d = msa_wrap_dim("repeat_interleave", dim.has ? dim.v : 0, source->ndim);
     if (d < 0) return NULL;
     int64_t n = source->ndim ? source->sizes[d] : 1;
-    msa_auto msa_tensor *wide = msa_cast_values(repeats, MSA_INT64), *plain = wide ? msa_contiguous_values(wide) : NULL;
-    if (!plain) return NULL;
-    if (plain->numel != 1 && plain->numel != n)
+    if (counts->numel != 1 && counts->numel != n)
         return msa_fail_null(MSA_RUNTIME_ERROR, "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and input.size(%d) = %lld",
-                             (long long)plain->numel, d, (long long)n);
-    const int64_t *p = msa_data(plain);
-    int64_t total = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t r = p[plain->numel == 1 ? 0 : i];
-        if (r < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "repeats can not be negative");
-        total += r;
-    }
-    if (output_size.has && output_size.v != total)
-        return msa_fail_null(MSA_RUNTIME_ERROR, "repeat_interleave: allocated size does not match required size");
-    msa_auto msa_tensor *index = msa_tensor_new(MSA_INTS(total), MSA_INT64);
+                             (long long)counts->numel, d, (long long)n);
+    msa_auto msa_tensor *index = repeat_index(counts, n, output_size);
     if (!index) return NULL;
-    int64_t *to = index->storage->data;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t r = p[plain->numel == 1 ? 0 : i]; r > 0; r--) *to++ = i;
     if (source->ndim == 0) {
         msa_auto msa_tensor *line = msa_reshape(source, MSA_INTS(1));
         return line ? msa_index_select(line, 0, index) : NULL;

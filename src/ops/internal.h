@@ -84,6 +84,8 @@ typedef struct {
     const char *name;
     const msa_op *const *overloads;
     int n;
+    const char *documented;          /* as PyTorch documents it, "(value, *, rounding_mode=None)", where that differs; NULL elsewhere */
+    const char *const (*synonyms)[2]; /* {documented name of a parameter, the rows' name}, ending with {NULL}; NULL: none */
 } msa_op_group;
 
 extern const msa_op_group msa_function_groups[]; /* ends with name == NULL */

@@ -37,6 +37,7 @@ int msa_python_signatures(const msa_op_group *group, bool method, python_signatu
     for (int i = 0; i < group->n; i++) {
         const msa_op *op = group->overloads[i];
         msa_python_shape(op, method, &made[i]);
+        made[i].synonyms = group->synonyms;
         if (op->n_params > MSA_MAX_PARAMS) {
             PyErr_Format(PyExc_SystemError, "%s has more than %d parameters", op->name, MSA_MAX_PARAMS);
             return -1;
@@ -239,6 +240,10 @@ static int find_keyword(const python_signature *s, PyObject *keyword) {
         if (PyUnicode_CompareWithASCIIString(keyword, aliases[k].alias) == 0)
             for (int i = 0; i < s->op->n_params; i++)
                 if (PyUnicode_CompareWithASCIIString(s->names[i], aliases[k].name) == 0) return i;
+    for (const char *const(*pair)[2] = s->synonyms; pair && (*pair)[0]; pair++)
+        if (PyUnicode_CompareWithASCIIString(keyword, (*pair)[0]) == 0)
+            for (int i = 0; i < s->op->n_params; i++)
+                if (PyUnicode_CompareWithASCIIString(s->names[i], (*pair)[1]) == 0) return i;
     return -1;
 }
 

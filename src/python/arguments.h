@@ -12,6 +12,7 @@ typedef struct {
     uint8_t n_positional;  /* parameters that may be given by position */
     bool spreads;          /* the only positional parameter (after a method's self) is an int list: view(2, 3) */
     PyObject *names[MSA_MAX_PARAMS]; /* interned; "self" is called "input" */
+    const char *const (*synonyms)[2]; /* the group's, or NULL */
 } python_signature;
 
 /* A filled call. `op` says which overload was taken. Values borrow from the Python arguments and from this struct, which

@@ -246,11 +246,13 @@ static PyObject *default_text(const msa_param *p) {
     return text;
 }
 
-/* One line for each overload: `add(input, other, *, alpha=1, out=None) -> Tensor`. */
+/* The documented line, where it differs, and one line for each overload: `add(input, other, *, alpha=1, out=None) -> Tensor`. */
 static PyObject *operator_doc(PyObject *self, void *unused) {
     python_operator *o = (python_operator *)self;
     static const char *const results[] = {"None", "Tensor", "Tensors", "tuple of Tensors", "Number"};
-    PyObject *text = PyUnicode_FromString("");
+    PyObject *text = o->group->documented ? PyUnicode_FromFormat("%s%s -> %s\n", o->group->name, o->group->documented,
+                                                                 results[o->group->overloads[0]->result])
+                                          : PyUnicode_FromString("");
     for (int i = 0; text && i < o->group->n; i++) {
         const msa_op *op = o->group->overloads[i];
         bool keyword_only = false, first = true;

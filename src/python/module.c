@@ -113,7 +113,7 @@ static PyMethodDef functions[] = {
     {"set_default_dtype", set_default_dtype, METH_O, "set_default_dtype(d)\n\nThe floating-point type of new tensors. TypeError for other types."},
     {"get_default_dtype", get_default_dtype, METH_NOARGS, "get_default_dtype() -> torch.dtype"},
     {"promote_types", promote_types, METH_VARARGS, "promote_types(type1, type2) -> dtype\n\nThe smallest type that holds both."},
-    {"can_cast", can_cast, METH_VARARGS, "can_cast(from_, to) -> bool"},
+    {"can_cast", can_cast, METH_VARARGS, "can_cast(from, to) -> bool\n"},
     {"result_type", result_type, METH_VARARGS, "result_type(tensor1, tensor2) -> dtype\n\nThe type of an operation on both, tensors or numbers."},
     {NULL, NULL, 0, NULL},
 };

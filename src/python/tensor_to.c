@@ -293,10 +293,14 @@ static PyObject *new_empty_strided(PyObject *self, PyObject *args, PyObject *key
 }
 
 static PyObject *new_tensor(PyObject *self, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"data", "dtype", "device", "requires_grad", NULL};
-    PyObject *data, *dtype_object = Py_None, *device_object = Py_None;
-    int requires_grad = 0, device, status;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OOp:new_tensor", names, &data, &dtype_object, &device_object, &requires_grad)) return NULL;
+    static char *names[] = {"data", "dtype", "device", "requires_grad", "layout", "pin_memory", NULL};
+    PyObject *data, *dtype_object = Py_None, *device_object = Py_None, *layout = Py_None;
+    int requires_grad = 0, pin_memory = 0, device, status, code;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$OOpOp:new_tensor", names, &data, &dtype_object, &device_object, &requires_grad, &layout,
+                                     &pin_memory))
+        return NULL;
+    if (layout != Py_None && msa_python_match_layout(layout, &code) != 1)
+        return PyErr_Occurred() ? NULL : wrong("new_tensor", "layout", "torch.layout", layout);
     msa_dtype dtype = (msa_dtype)of(self)->dtype;
     if (dtype_object != Py_None && msa_python_as_dtype(dtype_object, &dtype) != 0) return NULL;
     if (device_object != Py_None && (status = msa_python_match_device(device_object, &device)) != 1)
@@ -348,7 +352,7 @@ PyMethodDef msa_python_conversion_methods[] = {
     {"new_full", FAST(new_full), "new_full(size, fill_value, dtype=None, device=None, requires_grad=False, layout=torch.strided, pin_memory=False) -> Tensor"},
     {"new_empty_strided", KEYWORDS(new_empty_strided),
      "new_empty_strided(size, stride, dtype=None, device=None, requires_grad=False, layout=torch.strided, pin_memory=False) -> Tensor"},
-    {"new_tensor", KEYWORDS(new_tensor), "new_tensor(data, dtype=None, device=None, requires_grad=False) -> Tensor\n\nA copy of data in this tensor's dtype."},
+    {"new_tensor", KEYWORDS(new_tensor), "new_tensor(data, *, dtype=None, device=None, requires_grad=False, layout=torch.strided, pin_memory=False) -> Tensor\n\nA copy of data in this tensor's dtype."},
     {"new", KEYWORDS(legacy_new), "new(*sizes) -> Tensor\n\nThe old way to make a tensor of this one's dtype."},
     {NULL, NULL, 0, NULL},
 };

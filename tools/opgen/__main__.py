@@ -1,6 +1,6 @@
 """opgen: the operator table in, C out.
 
-    python tools/opgen OUTPUT_FOLDER --helpers HEADER... --rows FILE.yaml...
+    python tools/opgen OUTPUT_FOLDER --helpers HEADER... --documented FILE.yaml --rows FILE.yaml...
 
 Writes msadapter/ops.h (entry points), ops/kernels.h (functions that rows name), entries.c, table.c, pointwise_rows.c
 and pointwise_ids.h into the folder. docs/operators.md describes the rows.
@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from entries import EntryWriter, kernel_signature, signature  # noqa: E402
 from loops import ids_file, rows_file  # noqa: E402
-from schema import TableError, load, load_helpers  # noqa: E402
+from schema import TableError, load, load_documented, load_helpers  # noqa: E402
 from tables import table_file  # noqa: E402
 
 ENTRIES_INCLUDES = ["<math.h>", '"autograd/autocast.h"', '"autograd/internal.h"', '"cpu/pointwise.h"', '"msadapter/ops.h"', '"ops/helpers.h"',
@@ -80,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--helpers", nargs="*", default=[])
+    parser.add_argument("--documented", type=pathlib.Path)
     parser.add_argument("--rows", nargs="+", required=True)
     args = parser.parse_args()
     operators = load(args.rows)
@@ -88,7 +89,7 @@ def main():
     write(args.folder / "msadapter" / "ops.h", ops_header(operators))
     write(args.folder / "ops" / "kernels.h", kernels_header(operators))
     write(args.folder / "entries.c", entries_file(operators, helpers))
-    write(args.folder / "table.c", table_file(operators))
+    write(args.folder / "table.c", table_file(operators, load_documented(args.documented)))
     write(args.folder / "pointwise_rows.c", rows_file(operators))
     write(args.folder / "pointwise_ids.h", ids_file(operators))
 

@@ -220,3 +220,8 @@ def load_helpers(paths):
             result = re.sub(r"\s+", "", result).replace("*", " *")
             helpers[name] = (KIND_OF_C[result], kinds)
     return helpers
+
+
+def load_documented(path):
+    """Name ("torch.div", "Tensor.div") -> parameter list as PyTorch documents it."""
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path else {}

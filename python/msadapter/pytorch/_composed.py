@@ -266,9 +266,29 @@ def kron(input, other, *, out=None):
     return _given(out, _kron(input, other))
 
 
-def einsum(equation, *operands):
-    """Sums of products named by letters: einsum("bij,bjk->bik", a, b); "..." stands for dimensions without a name."""
-    operands = list(_many(operands))
+def _einsum_letters(subscripts):
+    """The letters of a list of numbers from 0 to 51, as einsum's second form names dimensions; Ellipsis is '...'."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    for c in subscripts:
+        if c is not Ellipsis and not (isinstance(c, int) and 0 <= c < 52):
+            raise ValueError(f"einsum(): subscript {c} in subscript list is not within the valid range [0, 52)")
+    return "".join("..." if c is Ellipsis else letters[c] for c in subscripts)
+
+
+def einsum(*args):
+    """Sums of products named by letters: einsum("bij,bjk->bik", a, b); "..." stands for dimensions without a name.
+
+    Or named by numbers from 0 to 51: einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3]), where Ellipsis stands for dimensions without one.
+    """
+    if len(args) < 2:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+    if isinstance(args[0], _C.TensorBase):
+        pairs = len(args) // 2 * 2
+        equation = ",".join(_einsum_letters(list_) for list_ in args[1:pairs:2])
+        if len(args) > pairs:
+            equation += "->" + _einsum_letters(args[-1])
+        return einsum(equation, *args[:pairs:2])
+    equation, operands = args[0], list(_many(args[1:]))
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) != len(operands):
@@ -411,8 +431,9 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     return input
 
 
-def trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The integral of y along dim by trapezoids, at the points x or in steps of dx."""
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of y along dim by trapezoids, at the points x or in steps of dx (1)."""
+    dx = 1 if dx is None else dx
     dim = _dim(dim, y.dim())
     pairs = _slice(y, dim, 1, None) + _slice(y, dim, 0, -1)
     if x is None:

@@ -145,8 +145,9 @@ def fill_diagonal_(input, fill_value, wrap=False):
     return input
 
 
-def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The running integral of y along dim by trapezoids, at the points x or in steps of dx."""
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The running integral of y along dim by trapezoids, at the points x or in steps of dx (1)."""
+    dx = 1 if dx is None else dx
     dim %= y.dim()
     n = y.size(dim)
     pairs = y.narrow(dim, 1, n - 1) + y.narrow(dim, 0, n - 1)
@@ -277,6 +278,6 @@ def unsafe_chunk(input, chunks, dim=0):
     return input.chunk(chunks, dim)
 
 
-def unsafe_split(tensor, split_size, dim=0):
+def unsafe_split(tensor, split_size_or_sections, dim=0):
     """split()."""
-    return tensor.split(split_size, dim)
+    return tensor.split(split_size_or_sections, dim)

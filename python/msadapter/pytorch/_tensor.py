@@ -1,7 +1,7 @@
 """The tensor class of torch: the extension's type, and the methods that are better written in Python."""
 
 from msadapter import _C
-from msadapter.pytorch import _absent
+from msadapter.pytorch import _absent, functional
 
 
 class Tensor(_C.TensorBase):
@@ -25,6 +25,10 @@ class Tensor(_C.TensorBase):
     def where(self, condition, other):
         """The elements of self where condition holds, those of `other` elsewhere."""
         return _C._ops.where(condition, self, other)
+
+    def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+        """torch.norm() of this tensor."""
+        return functional.norm(self, p, dim, keepdim, dtype=dtype)
 
     def ravel(self):
         """The elements in one dimension; a view where that is possible."""

@@ -82,11 +82,12 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _ops.argwhere(input).unbind(1)
 
 
-def where(condition, input=None, other=None):
-    """input where condition holds, other elsewhere; with a condition only, its non-zero positions as a tuple."""
-    if input is None and other is None:
+def where(condition, x=None, y=None, *, input=None, other=None):
+    """x (or `input`) where condition holds, y (or `other`) elsewhere; with a condition only, its non-zero positions as a tuple."""
+    x, y = input if x is None else x, other if y is None else y
+    if x is None and y is None:
         return nonzero(condition, as_tuple=True)
-    return _ops.where(condition, input, other)
+    return _ops.where(condition, x, y)
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):

@@ -144,15 +144,15 @@ def _reflect(column, i, tau, matrix):
     return matrix - tau.unsqueeze(-1).unsqueeze(-1) * v @ (adjoint(v) @ matrix)
 
 
-def householder_product(input, tau, *, out=None):
+def householder_product(A, tau, *, out=None):  # noqa: N803
     """The first n columns of the product of reflections (..., m, n), as geqrf leaves them."""
-    if not (_C.is_grad_enabled() and (input.requires_grad or tau.requires_grad)):
-        return given(out, _linalg._householder_product(input, tau))
-    _linalg._householder_product(input.detach(), tau.detach())  # for its checks
-    Q = _ops.eye(*input.shape[-2:], dtype=input.dtype)
-    Q = Q.expand(input.shape) if tau.size(-1) else values_of(Q, input + tau.sum(-1).unsqueeze(-1).unsqueeze(-1))
+    if not (_C.is_grad_enabled() and (A.requires_grad or tau.requires_grad)):
+        return given(out, _linalg._householder_product(A, tau))
+    _linalg._householder_product(A.detach(), tau.detach())  # for its checks
+    Q = _ops.eye(*A.shape[-2:], dtype=A.dtype)
+    Q = Q.expand(A.shape) if tau.size(-1) else values_of(Q, A + tau.sum(-1).unsqueeze(-1).unsqueeze(-1))
     for i in reversed(range(tau.size(-1))):
-        Q = _reflect(input[..., i], i, tau[..., i], Q)
+        Q = _reflect(A[..., i], i, tau[..., i], Q)
     return given(out, Q)
 
 

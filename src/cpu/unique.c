@@ -1,6 +1,7 @@
 /* Unique elements, or slices along a dimension: the values, where each input went, how often each came. */
 #include <stdlib.h>
 
+#include "cpu/hash_order.h"
 #include "cpu/select.h"
 #include "msadapter/ops.h"
 #include "ops/kernels.h"
@@ -75,12 +76,42 @@ static int sort_slices(int64_t *permutation, int64_t n, const slice_order *o) {
     return 0;
 }
 
+static int compare_places(const void *a, const void *b) {
+    const int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    return i < j ? -1 : i > j;
+}
+
+/* Lists the distinct values as a hash set does: `firsts` says where each of `count` first stands among `values`, `counts` how
+   often it came, `to` which of them each of `n` inputs is. */
+static int order_by_hash(int64_t *firsts, int64_t *counts, int64_t count, int64_t *to, int64_t n, const slice_order *values, msa_dtype dtype) {
+    int64_t *met = malloc(sizeof *met * (size_t)(4 * count + 1));
+    if (!met) return msa_fail(MSA_MEMORY_ERROR, "unique: out of memory");
+    int64_t *listed = met + count, *kept = listed + count, *place = kept + count;
+    memcpy(met, firsts, sizeof *met * (size_t)count);
+    qsort(met, (size_t)count, sizeof *met, compare_places);
+    for (int64_t k = 0; k < count; k++) memcpy(&kept[k], values->data + 8 * met[k], 8);
+    if (msa_hash_order(listed, (const char *)kept, values->floating, dtype, count) != 0) {
+        free(met);
+        return -1;
+    }
+    memcpy(kept, counts, sizeof *kept * (size_t)count);
+    for (int64_t k = 0; k < count; k++) {
+        firsts[k] = met[listed[k]];
+        counts[k] = kept[to[firsts[k]]];
+        place[to[firsts[k]]] = k;
+    }
+    for (int64_t i = 0; i < n; i++) to[i] = place[to[i]];
+    free(met);
+    return 0;
+}
+
 int unique_cpu(msa_tensor *self, msa_opt_int dim, bool sorted, bool consecutive, msa_tensor **results) {
     bool floating = msa_is_floating((msa_dtype)self->dtype);
     if (msa_is_complex((msa_dtype)self->dtype)) return msa_fail(MSA_NOT_IMPLEMENTED, "\"unique\" not implemented for '%s'", msa_dtype_type_name((msa_dtype)self->dtype));
     int d = dim.has ? msa_wrap_dim("unique", dim.v, self->ndim) : 0;
     if (d < 0) return -1;
-    msa_auto msa_tensor *moved = dim.has ? msa_movedim_int(self, d, 0) : msa_reshape(self, MSA_INTS(-1));
+    /* A slice lists its elements as the exchange of the two dimensions does (PyTorch 1.12). */
+    msa_auto msa_tensor *moved = dim.has ? msa_transpose_int(self, d, 0) : msa_reshape(self, MSA_INTS(-1));
     msa_auto msa_tensor *wide = moved ? msa_cast_values(moved, floating ? MSA_FLOAT64 : MSA_INT64) : NULL;
     msa_auto msa_tensor *plain = wide ? msa_contiguous_values(wide) : NULL;
     if (!plain) return -1;
@@ -112,13 +143,18 @@ int unique_cpu(msa_tensor *self, msa_opt_int dim, bool sorted, bool consecutive,
         counts[count - 1]++;
         to[permutation[k]] = count - 1;
     }
+    const bool hashed = !sorted && !consecutive && !dim.has && self->dtype != MSA_BOOL;
+    if (hashed && order_by_hash(firsts, counts, count, to, n, &order, (msa_dtype)self->dtype) != 0) {
+        free(permutation);
+        return -1;
+    }
     msa_auto msa_tensor *index = msa_tensor_new(MSA_INTS(count), MSA_INT64);
     if (index) memcpy(index->storage->data, firsts, sizeof *firsts * (size_t)count);
     free(permutation);
     msa_auto msa_tensor *line = !index || moved->ndim ? msa_tensor_retain(moved) : msa_reshape(moved, MSA_INTS(1));
     msa_auto msa_tensor *values = index && line ? msa_index_select(line, 0, index) : NULL;
     if (!values) return -1;
-    results[0] = dim.has ? msa_movedim_int(values, 0, d) : msa_tensor_retain(values);
+    results[0] = dim.has ? msa_transpose_int(values, 0, d) : msa_tensor_retain(values);
     results[1] = msa_take(inverse);
     int64_t one = 1;
     results[2] = msa_tensor_over(many->storage, MSA_INT64, 0, 1, &count, &one);

@@ -414,7 +414,7 @@ def cross(input, other, dim=None, *, out=None):
     return _given(out, _cross(input, other, dim))
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None):
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """The n-th difference of neighbours along dim."""
     if input.dim() == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -422,13 +422,13 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return input.clone()
+        return _given(out, input.clone())
     if prepend is not None or append is not None:
         input = _ops.cat([t for t in (prepend, input, append) if t is not None], dim)
     for _ in range(min(n, input.size(dim))):
         later, earlier = _slice(input, dim, 1, None), _slice(input, dim, 0, -1)
         input = later.logical_xor(earlier) if input.dtype is _C.bool else later - earlier
-    return input
+    return _given(out, input)
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
@@ -465,7 +465,7 @@ def diagflat(input, offset=0):
     return _ops.diag(input.reshape(-1), offset)
 
 
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element is one of test_elements. assume_unique only promises; the result is the same."""
     if not _is_tensor(elements):
         elements = _C.tensor(elements)
@@ -478,7 +478,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         elements, sorted_tests = elements.to(common), test_elements.reshape(-1).to(common).sort()[0]
         places = _ops._searchsorted(sorted_tests, elements, False, False, None).clamp(max=sorted_tests.numel() - 1)
         found = sorted_tests.take(places) == elements
-    return ~found if invert else found
+    return _given(out, ~found if invert else found)
 
 
 def _searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=None, sorter=None):

@@ -102,9 +102,9 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     return _scattered(input, src, lambda t: t.diagonal(offset, dim1, dim2))
 
 
-def narrow_copy(input, dim, start, length):
+def narrow_copy(input, dim, start, length, *, out=None):
     """narrow, as a copy."""
-    return input.narrow(dim, start, length).clone()
+    return _given(out, input.narrow(dim, start, length).clone())
 
 
 def _renorm(input, p, dim, maxnorm):

@@ -39,3 +39,25 @@ def test_histc_closes_the_last_bin_and_skips_what_is_outside():
 def test_logaddexp_of_infinities():
     inf = math.inf
     assert torch.logaddexp(torch.tensor([inf, -inf, inf, 0.0]), torch.tensor([inf, -inf, -inf, 0.0])).tolist() == pytest.approx([inf, -inf, inf, math.log(2)])
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int16", "uint8", "float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("count", [1, 5, 13, 14, 30, 100, 5000])
+def test_unsorted_unique_lists_values_in_pytorchs_order(dtype, count):
+    reference = pytest.importorskip("torch")
+    reference.manual_seed(count)
+    integral = "int" in dtype
+    values = reference.randint(0, 200, (count,)) if integral else reference.randn(count) * 3
+    expected = reference.unique(values.to(getattr(reference, dtype)), sorted=False, return_inverse=True, return_counts=True)
+    found = torch.unique(torch.tensor(values.tolist()).to(getattr(torch, dtype)), sorted=False, return_inverse=True, return_counts=True)
+    assert [t.tolist() for t in found] == [t.tolist() for t in expected]
+
+
+def test_unsorted_unique_of_integers_lists_the_latest_bucket_first():
+    assert torch.unique(torch.tensor([5, 7, 5, 20, 7]), sorted=False).tolist() == [20, 7, 5]
+
+
+def test_unique_slices_are_ordered_as_the_exchanged_dimensions_list_them():
+    x = torch.tensor([[[1, 0], [0, 1]], [[0, 1], [0, 0]]])
+    columns = x.transpose(2, 0).reshape(2, -1).tolist()
+    assert torch.unique(x, dim=2).transpose(2, 0).reshape(2, -1).tolist() == sorted(columns)

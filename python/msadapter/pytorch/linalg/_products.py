@@ -166,7 +166,7 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return A.diagonal(offset, dim1, dim2)
 
 
-def lstsq(A, B, rcond=None, *, driver=None):
+def lstsq(A, B, rcond=None, *, driver=None, out=None):
     """X that minimises |A X - B|, with residuals, rank and singular values as `driver` has them. A: (..., m, n), B: (..., m, k) or (..., m)."""
     if A.dim() < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
@@ -196,4 +196,4 @@ def lstsq(A, B, rcond=None, *, driver=None):
     if vector:
         solution = solution.squeeze(-1)
         residuals = residuals.squeeze(-1) if residuals.numel() else residuals
-    return named("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"], (solution, residuals, rank, values))
+    return named("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"], (solution, residuals, rank, values), out)

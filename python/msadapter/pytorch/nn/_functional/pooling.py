@@ -18,14 +18,14 @@ _fractional_max_pool2d, _fractional_max_pool3d = find("fractional_max_pool2d"), 
 _max_unpool2d, _max_unpool3d = find("max_unpool2d"), find("max_unpool3d")
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """The mean over windows of (N, C, H, W) or (C, H, W)."""
-    return _avg_pool2d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _avg_pool2d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
 
 
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """The mean over windows of (N, C, D, H, W) or (C, D, H, W)."""
-    return _avg_pool3d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _avg_pool3d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):

@@ -28,19 +28,18 @@
         *rstd = (T)(1 / sqrt(squares / (double)d + eps)); \
     } \
     MSA_VECTOR static void NAME##_normalise(int64_t d, const T *x, T mean, T rstd, const T *weight, const T *bias, T *out) { \
-        const T shift = -mean * rstd; \
         if (weight && bias) \
-            for (int64_t i = 0; i < d; i++) out[i] = (x[i] * rstd + shift) * weight[i] + bias[i]; \
+            for (int64_t i = 0; i < d; i++) out[i] = (x[i] - mean) * rstd * weight[i] + bias[i]; \
         else if (weight) \
-            for (int64_t i = 0; i < d; i++) out[i] = (x[i] * rstd + shift) * weight[i]; \
+            for (int64_t i = 0; i < d; i++) out[i] = (x[i] - mean) * rstd * weight[i]; \
         else if (bias) \
-            for (int64_t i = 0; i < d; i++) out[i] = x[i] * rstd + shift + bias[i]; \
+            for (int64_t i = 0; i < d; i++) out[i] = (x[i] - mean) * rstd + bias[i]; \
         else \
-            for (int64_t i = 0; i < d; i++) out[i] = x[i] * rstd + shift; \
+            for (int64_t i = 0; i < d; i++) out[i] = (x[i] - mean) * rstd; \
     } \
-    /* x * scale + shift */ \
-    MSA_VECTOR static void NAME##_affine(int64_t d, const T *x, T scale, T shift, T *out) { \
-        for (int64_t i = 0; i < d; i++) out[i] = x[i] * scale + shift; \
+    /* (x - centre) * scale + shift: one value alone is its own mean, and gives shift exactly. */ \
+    MSA_VECTOR static void NAME##_affine(int64_t d, const T *x, T centre, T scale, T shift, T *out) { \
+        for (int64_t i = 0; i < d; i++) out[i] = (x[i] - centre) * scale + shift; \
     } \
     /* dx of one row; adds to the parameters' gradients where there are any. */ \
     MSA_VECTOR static void NAME##_row_back(int64_t d, const T *x, const T *g, T mean, T rstd, const T *weight, T *dx, T *dw, T *db) { \
@@ -115,7 +114,7 @@
             for (int64_t k = 0; k < channels; k++) { \
                 const int64_t c = r % groups * channels + k; \
                 const T scale = weight ? rstd[r] * weight[c] : rstd[r]; \
-                NAME##_affine(p, x + r * d + k * p, scale, (bias ? bias[c] : 0) - mean[r] * scale, out + r * d + k * p); \
+                NAME##_affine(p, x + r * d + k * p, mean[r], scale, bias ? bias[c] : 0, out + r * d + k * p); \
             } \
         } \
     } \

@@ -8,9 +8,10 @@ from msadapter.pytorch._composed import _given
 _ops = _C._ops
 
 __all__ = ["hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window", "masked_scatter", "select_scatter", "slice_scatter",
-           "diagonal_scatter", "narrow_copy", "renorm", "cumulative_trapezoid", "vander",
+           "diagonal_scatter", "as_strided_scatter", "segment_reduce", "narrow_copy", "renorm", "cumulative_trapezoid", "vander",
            "histogramdd", "gradient", "adjoint", "resolve_conj", "resolve_neg", "is_conj", "unsafe_chunk", "unsafe_split"]
-TENSOR_METHODS = ["masked_scatter", "select_scatter", "slice_scatter", "diagonal_scatter", "narrow_copy", "renorm", "masked_scatter_", "renorm_", "fill_diagonal_"]
+TENSOR_METHODS = ["masked_scatter", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "narrow_copy", "renorm",
+                  "masked_scatter_", "renorm_", "fill_diagonal_"]
 
 
 def _window(name, length, periodic, formula, dtype, layout, device, requires_grad):
@@ -100,6 +101,71 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """A copy of input with src on a diagonal."""
     return _scattered(input, src, lambda t: t.diagonal(offset, dim1, dim2))
+
+
+def as_strided_scatter(input, src, size, stride, storage_offset=None):
+    """A copy of input with src in the places that as_strided(size, stride, storage_offset) shows of it."""
+    return _scattered(input, src, lambda t: t.as_strided(size, stride, storage_offset))
+
+
+_SEGMENT_KINDS = {"max": ("amax", -math.inf), "min": ("amin", math.inf), "sum": ("sum", 0), "mean": ("sum", 0), "prod": ("prod", 1)}
+
+
+def _segment_ends(lengths, offsets, axis, size, unsafe):
+    """Where each segment along the axis starts and ends, as (first start, ends, lengths); both of lengths' shape."""
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    given = lengths if lengths is not None else offsets
+    if given.dtype not in (_C.int32, _C.int64):
+        raise RuntimeError(f"segment_reduce(): expected lengths or offsets of type int32 or int64, got {given.dtype}")
+    if axis != given.dim() - 1:
+        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {'lengths' if lengths is not None else 'offsets'} but got {axis}.")
+    if lengths is None:
+        if int(offsets.min()) < 0 or int(offsets.max()) > size or bool((offsets.diff(dim=-1) < 0).any()):
+            raise RuntimeError(f"segment_reduce(): offsets have to rise from 0 to at most {size}, the input's size along axis {axis}")
+        return offsets.narrow(-1, 0, 1), offsets.narrow(-1, 1, offsets.size(-1) - 1), offsets.diff(dim=-1)
+    if bool((lengths < 0).any()):
+        raise RuntimeError("lengths contains negative value!")
+    ends = lengths.cumsum(-1)
+    totals = lengths.sum(-1)
+    if bool((totals > size).any()) or not unsafe and bool((totals != size).any()):
+        raise RuntimeError(f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size({axis}), which is {size}")
+    return ends.narrow(-1, 0, 1) - lengths.narrow(-1, 0, 1), ends, lengths
+
+
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    """The max, min, sum, mean or prod of successive segments of data along axis.
+
+    data is (*, N, *) with N at axis; lengths (*, S) or offsets (*, S + 1) have data's leading sizes, and the result is (*, S, *). Reduction starts
+    from initial; without it an empty segment gives the reduction's identity, nan for mean. Lengths have to sum to N unless unsafe.
+    Raises RuntimeError for other reductions, lengths or types.
+    """
+    if reduce not in _SEGMENT_KINDS:
+        raise RuntimeError(f"segment_reduce(): unsupported reduction {reduce!r}, expected one of {', '.join(_SEGMENT_KINDS)}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if not data.is_floating_point():
+        raise RuntimeError(f"segment_reduce(): not implemented for {data.dtype}")
+    axis = range(data.dim())[axis] if -data.dim() <= axis < data.dim() else _C._ops.size(data, axis)
+    start, ends, lengths = _segment_ends(lengths, offsets, axis, data.size(axis), unsafe)
+    kind, identity = _SEGMENT_KINDS[reduce]
+    places = _ops.arange(data.size(axis), device=data.device).expand(start.shape[:-1] + (-1,)).contiguous()
+    segments = _ops._searchsorted(ends.contiguous(), places, False, True, None)
+    count = ends.size(-1)
+    segments = segments.masked_fill((places < start) | (segments >= count), count)  # one more row takes what lies outside
+    after = data.dim() - axis - 1
+    segments, lengths = (t.reshape(t.shape + (1,) * after) for t in (segments, lengths))
+    shape = data.shape[:axis] + (count + 1,) + data.shape[axis + 1:]
+    result = _ops.full(shape, identity, dtype=data.dtype).scatter_reduce(axis, segments.expand(data.shape), data, kind).narrow(axis, 0, count)
+    if initial is not None:
+        start_value = _ops.full([], initial, dtype=data.dtype)
+        if kind in ("sum", "prod"):
+            result = result + start_value if kind == "sum" else result * start_value
+        else:
+            result = _ops.where(result < start_value if kind == "amax" else result > start_value, start_value, result)
+    if reduce == "mean":
+        result = result / (lengths if initial is None else lengths.clamp(min=1))
+    return result
 
 
 def narrow_copy(input, dim, start, length, *, out=None):

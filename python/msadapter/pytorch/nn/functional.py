@@ -5,7 +5,8 @@ from msadapter.pytorch.nn._functional.activation import (alpha_dropout, celu, ce
                                                          hardswish, hardtanh, hardtanh_, leaky_relu, leaky_relu_, log_softmax, logsigmoid,
                                                          mish, prelu, relu, relu6, relu_, rrelu, rrelu_, selu, selu_, sigmoid, silu, softmax,
                                                          softmin, softplus, softshrink, softsign, tanh, tanhshrink, threshold, threshold_)
-from msadapter.pytorch.nn._functional.attention import multi_head_attention_forward, scaled_dot_product_attention  # noqa: F401
+from msadapter.pytorch.nn._functional.attention import (  # noqa: F401
+    _scaled_dot_product_attention, multi_head_attention_forward, scaled_dot_product_attention)
 from msadapter.pytorch.nn._functional.convolution import (bilinear, conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d,  # noqa: F401
                                                           conv_transpose2d, conv_transpose3d, linear)
 from msadapter.pytorch.nn._functional.loss import (binary_cross_entropy, binary_cross_entropy_with_logits,  # noqa: F401

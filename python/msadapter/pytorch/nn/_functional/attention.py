@@ -22,14 +22,20 @@ def _in_projection_packed(q, k, v, w, b=None):
     return linear(q, w_q, b_q), linear(k, w_k, b_k), linear(v, w_v, b_v)
 
 
-def _scaled_dot_product_attention(q, k, v, attn_mask=None, dropout_p=0.0):
-    """softmax(q k^T / sqrt(E) + mask) v and the softmax: q (B, Nt, E), k and v (B, Ns, E)."""
-    q = q / math.sqrt(q.shape[-1])
-    scores = torch.bmm(q, k.transpose(-2, -1)) if attn_mask is None else torch.baddbmm(attn_mask, q, k.transpose(-2, -1))
+def _scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, need_attn_weights=True, is_causal=False):
+    """(softmax(query key^T / sqrt(E) + mask) value, the softmax): query (..., L, E), key (..., S, E), value (..., S, Ev).
+
+    PyTorch leaves the second result open where need_attn_weights is False: it is there in both cases.
+    """
+    scores = query / math.sqrt(query.shape[-1]) @ key.transpose(-2, -1)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+    if attn_mask is not None:
+        scores = scores.masked_fill(attn_mask.logical_not(), float("-inf")) if attn_mask.dtype == torch.bool else scores + attn_mask
     weights = softmax(scores, dim=-1)
     if dropout_p > 0.0:
         weights = dropout(weights, p=dropout_p)
-    return torch.bmm(weights, v), weights
+    return weights @ value, weights
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
@@ -46,18 +52,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             raise RuntimeError("scaled_dot_product_attention: with enable_gqa the number of heads in key and value must divide the number of heads in query")
         key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
         value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
-    scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.size(-1)) if scale is None else scale)
-    if is_causal:
-        allowed = torch.ones(query.size(-2), key.size(-2), dtype=torch.bool).tril()
-        scores = scores.masked_fill(allowed.logical_not(), float("-inf"))
-    elif attn_mask is not None and attn_mask.dtype == torch.bool:
-        scores = scores.masked_fill(attn_mask.logical_not(), float("-inf"))
-    elif attn_mask is not None:
-        scores = scores + attn_mask
-    weights = softmax(scores, dim=-1)
-    if dropout_p > 0.0:
-        weights = dropout(weights, p=dropout_p)
-    return weights @ value
+    if scale is not None:
+        query = query * (scale * math.sqrt(query.size(-1)))
+    return _scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, False, is_causal)[0]
 
 
 def _require(condition, message):

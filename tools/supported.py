@@ -19,6 +19,8 @@ SECTIONS = (
     ("torch.fft", "msadapter.pytorch.fft"),
     ("torch.linalg", "msadapter.pytorch.linalg"),
     ("torch.special", "msadapter.pytorch.special"),
+    ("torch.distributions", "msadapter.pytorch.distributions"),
+    ("torch.masked", "msadapter.pytorch.masked"),
     ("torch.optim", "msadapter.pytorch.optim"),
     ("torch.optim.lr_scheduler", "msadapter.pytorch.optim.lr_scheduler"),
     ("torch.optim.swa_utils", "msadapter.pytorch.optim.swa_utils"),

@@ -128,6 +128,8 @@ static inline double special_bessel_i(int v, double x, int scaled) {
     static inline T P##_spherical_bessel_j0(T a) { return (T)msa_special_spherical_bessel_j0(a); } \
     static inline T P##_igamma(T a, T x) { return (T)msa_special_gamma_p(a, x); } \
     static inline T P##_igammac(T a, T x) { return (T)msa_special_gamma_q(a, x); } \
+    static inline T P##_standard_gamma_grad(T a, T x) { return (T)msa_special_gamma_gradient(a, x); } \
+    static inline T P##_dirichlet_grad(T x, T a, T total) { return (T)msa_special_dirichlet_gradient(x, a, total); } \
     static inline T P##_erfcx(T a) { return (T)msa_special_erfcx(a); } \
     static inline T P##_log_ndtr(T a) { return (T)msa_special_log_ndtr(a); } \
     static inline T P##_ndtri(T a) { return (T)msa_special_ndtri(a, sizeof(T) == 4); } \

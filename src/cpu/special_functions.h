@@ -13,6 +13,10 @@ double msa_special_spherical_bessel_j0(double x);
 double msa_special_gamma_p(double a, double x);
 double msa_special_gamma_q(double a, double x);
 
+/* Derivatives of gamma and beta variables by their shapes, see special_reparameterized.c. The second is of x of Beta(a, total - a), over 1 - x. */
+double msa_special_gamma_gradient(double a, double x);
+double msa_special_dirichlet_gradient(double x, double a, double total);
+
 /* The normal distribution and the scaled complementary error function e^(x^2) erfc(x) (special_normal.c). */
 double msa_special_erfcx(double x);
 double msa_special_log_ndtr(double x);

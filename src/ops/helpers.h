@@ -69,6 +69,9 @@ msa_tensor *index_reduce_source_gradient(msa_tensor *grad, msa_tensor *self, int
 msa_tensor *put_self_gradient(msa_tensor *grad, msa_tensor *index, bool accumulate);
 msa_tensor *put_source_gradient(msa_tensor *grad, msa_tensor *index, msa_ints sizes);
 
+/* The gradient of a Dirichlet sample x by its concentrations (random.c). */
+msa_tensor *sample_dirichlet_gradient(msa_tensor *grad, msa_tensor *alpha, msa_tensor *x);
+
 /* The gradient of cdist by its first operand, or with them exchanged by the second (distance.c). */
 msa_tensor *cdist_gradient(msa_tensor *grad, msa_tensor *x1, msa_tensor *x2, double p, msa_tensor *distances, bool exchanged);
 

@@ -231,6 +231,45 @@ msa_tensor *poisson_cpu(msa_tensor *self, msa_generator *generator) {
     return out ? after(out, msa_random_poisson(generator, msa_data(out), msa_data(rate), out->numel, (msa_dtype)out->dtype)) : NULL;
 }
 
+msa_tensor *standard_gamma_cpu(msa_tensor *self, msa_generator *generator) {
+    msa_auto msa_tensor *alpha = msa_contiguous_values(self);
+    msa_tensor *out = alpha ? msa_tensor_new(msa_sizes(self), (msa_dtype)self->dtype) : NULL;
+    return out ? after(out, msa_random_gamma(generator, msa_data(out), msa_data(alpha), out->numel, (msa_dtype)out->dtype)) : NULL;
+}
+
+msa_tensor *sample_dirichlet_cpu(msa_tensor *self, msa_generator *generator) {
+    if (self->ndim == 0) return msa_fail_null(MSA_RUNTIME_ERROR, "_sample_dirichlet: expected concentrations with at least one dimension, got a scalar");
+    msa_auto msa_tensor *alpha = msa_contiguous_values(self);
+    msa_tensor *out = alpha ? msa_tensor_new(msa_sizes(self), (msa_dtype)self->dtype) : NULL;
+    if (!out) return NULL;
+    const int64_t columns = self->sizes[self->ndim - 1], rows = columns ? self->numel / columns : 0;
+    return after(out, msa_random_dirichlet(generator, msa_data(out), msa_data(alpha), rows, columns, (msa_dtype)out->dtype));
+}
+
+/* Each part moves along its own marginal beta variable, the others keep their proportions. */
+msa_tensor *sample_dirichlet_gradient(msa_tensor *grad, msa_tensor *alpha, msa_tensor *x) {
+    msa_auto msa_tensor *total = msa_sum_dim_IntList(alpha, MSA_INTS(-1), true, MSA_NO_DTYPE);
+    msa_auto msa_tensor *slope = total ? msa__dirichlet_grad(x, alpha, total) : NULL, *weighted = slope ? msa_mul(x, grad) : NULL;
+    msa_auto msa_tensor *mean = weighted ? msa_sum_dim_IntList(weighted, MSA_INTS(-1), true, MSA_NO_DTYPE) : NULL;
+    msa_auto msa_tensor *apart = mean ? msa_sub(grad, mean, msa_int(1)) : NULL;
+    return apart ? msa_mul(slope, apart) : NULL;
+}
+
+msa_tensor *binomial_cpu(msa_tensor *count, msa_tensor *prob, msa_generator *generator) {
+    if (count->dtype != prob->dtype)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "binomial: expected count and prob of one dtype, got %s and %s",
+                             msa_dtype_type_name((msa_dtype)count->dtype), msa_dtype_type_name((msa_dtype)prob->dtype));
+    int64_t sizes[MSA_MAX_DIMS];
+    int ndim = 0;
+    if (msa_broadcast_sizes("binomial", msa_sizes(count), msa_sizes(prob), sizes, &ndim) != 0) return NULL;
+    const msa_ints shape = {sizes, ndim};
+    msa_auto msa_tensor *n = msa_expand(count, shape, false), *p = n ? msa_expand(prob, shape, false) : NULL;
+    msa_auto msa_tensor *counts = p ? msa_contiguous_values(n) : NULL, *chances = counts ? msa_contiguous_values(p) : NULL;
+    msa_tensor *out = chances ? msa_tensor_new(shape, (msa_dtype)count->dtype) : NULL;
+    if (!out) return NULL;
+    return after(out, msa_random_binomial(generator, msa_data(out), msa_data(counts), msa_data(chances), out->numel, (msa_dtype)out->dtype));
+}
+
 /* Dropout. */
 
 msa_tensor *dropout_factors_cpu(msa_tensor *self, double p) {

@@ -146,7 +146,8 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     if not data.is_floating_point():
         raise RuntimeError(f"segment_reduce(): not implemented for {data.dtype}")
-    axis = range(data.dim())[axis] if -data.dim() <= axis < data.dim() else _C._ops.size(data, axis)
+    data.size(axis)  # raises IndexError
+    axis %= data.dim()
     start, ends, lengths = _segment_ends(lengths, offsets, axis, data.size(axis), unsafe)
     kind, identity = _SEGMENT_KINDS[reduce]
     places = _ops.arange(data.size(axis), device=data.device).expand(start.shape[:-1] + (-1,)).contiguous()

@@ -248,6 +248,20 @@ typedef struct {
 
 enum { ON_STACK = 16 };
 
+_Thread_local bool msa_backward_selective;
+
+/* -1 where a result is nan. */
+static int check_nan(const msa_node *node, msa_tensor **results) {
+    for (uint32_t k = 0; k < node->n_edges; k++) {
+        if (!results[k] || !(msa_is_floating((msa_dtype)results[k]->dtype) || msa_is_complex((msa_dtype)results[k]->dtype))) continue;
+        msa_auto msa_tensor *odd = msa_ne(results[k], results[k]), *any = odd ? msa_any(odd) : NULL;
+        if (!any) return -1;
+        if (*(const bool *)msa_data(any))
+            return msa_fail(MSA_RUNTIME_ERROR, "Function '%s' returned nan values in its %uth output.", node->name, k);
+    }
+    return 0;
+}
+
 static int run_node(task *t, msa_node *node, msa_tensor **grads) {
     msa_tensor *few[ON_STACK] = {NULL};
     msa_tensor **results = few;
@@ -257,6 +271,10 @@ static int run_node(task *t, msa_node *node, msa_tensor **grads) {
     }
     int status = msa_node_check_alive(node);
     if (status == 0) status = node->cls->backward(node, grads, results);
+    if (msa_anomaly_watched) {
+        if (status == 0 && msa_anomaly_watched->check_nan) status = check_nan(node, results);
+        if (status != 0) msa_anomaly_watched->report(node->name, node->trace);
+    }
     if (status == 0) status = run_hooks(node->hooks, MSA_POST_HOOK, 0, grads, node->n_inputs, results, node->n_edges);
     for (uint32_t k = 0; k < node->n_edges; k++) {
         msa_edge edge = node->edges[k];
@@ -380,7 +398,11 @@ static int execute(msa_tensors outputs, msa_tensors cotangents, bool retain_grap
         if (grad) grad = fit(NULL, (uint32_t)i, roots[i].node, roots[i].input, grad);
         if (!grad || deliver(find(&t, roots[i].node), roots[i].input, grad) != 0) goto done;
     }
-    if (run(&t, captures, inputs.n, accumulate_captured) != 0) goto done;
+    const bool selective_before = msa_backward_selective;
+    msa_backward_selective |= t.selective;
+    const int ran = run(&t, captures, inputs.n, accumulate_captured);
+    msa_backward_selective = selective_before;
+    if (ran != 0) goto done;
     status = 0;
     if (results)
         for (int64_t i = 0; i < inputs.n && status == 0; i++) {

@@ -11,6 +11,7 @@
 
 /* Not of the initial-exec model: that would put all thread-local data of the library into the few hundred bytes that a program keeps for
  * libraries loaded later, and importing the extension would fail. */
+extern _Thread_local bool msa_backward_selective; /* whether a backward is running that gives gradients to certain tensors only */
 extern _Thread_local bool msa_grad_mode;      /* whether operators record */
 
 typedef struct {
@@ -33,7 +34,16 @@ typedef struct {
     int64_t inline_sizes[MSA_INLINE_DIMS];
 } msa_output_shape;
 
-typedef enum { MSA_SAVED_NOTHING, MSA_SAVED_TENSOR, MSA_SAVED_OUTPUT, MSA_SAVED_VALUE, MSA_SAVED_BUFFER, MSA_SAVED_LIST } msa_saved_kind;
+typedef enum { MSA_SAVED_NOTHING, MSA_SAVED_TENSOR, MSA_SAVED_OUTPUT, MSA_SAVED_VALUE, MSA_SAVED_BUFFER, MSA_SAVED_LIST, MSA_SAVED_PACKED } msa_saved_kind;
+
+/* Takes saved tensors over: what pack() makes of one is kept in its place, and unpack() makes it again. Each returns NULL with an error set. */
+typedef struct {
+    void *(*pack)(void *context, msa_tensor *t);
+    msa_tensor *(*unpack)(void *packed);
+    void (*release)(void *packed);
+    void *context;
+} msa_packer;
+extern _Thread_local const msa_packer *msa_packer_now; /* of this thread; NULL for none */
 
 typedef struct {
     uint8_t kind;
@@ -44,6 +54,7 @@ typedef struct {
         msa_tensor *tensor;
         msa_value value;
         msa_list *list;
+        struct msa_packed *packed;
         struct {
             void *data; /* NULL with n == -1 for None */
             int64_t n;
@@ -67,7 +78,8 @@ typedef struct msa_hook {
 
 struct msa_node {
     atomic_int references;
-    bool freed; /* saved values are gone */
+    void *trace; /* where the call was made, while anomalies are looked for */
+    bool freed;  /* saved values are gone */
     uint32_t n_edges, n_inputs, n_saved;
     uint64_t sequence;
     const msa_node_class *cls;
@@ -115,6 +127,16 @@ static inline bool msa_node_wants_any(const msa_node *node, uint32_t from) {
     return false;
 }
 
+/* Looking for anomalies: a node notes where it was made, tells it when its backward fails, and fails where a gradient is nan. */
+typedef struct {
+    void *(*note)(void); /* NULL for nothing noted */
+    void (*report)(const char *name, const void *trace);
+    void (*release)(void *trace);
+    bool check_nan;
+} msa_anomaly_watch;
+extern const msa_anomaly_watch *msa_anomaly_watched; /* NULL: not looking */
+void msa_watch_anomalies(const msa_anomaly_watch *watch);
+
 /* Saved values. */
 int msa_node_save_tensor(msa_node *node, uint32_t slot, msa_tensor *t);
 int msa_node_save_output(msa_node *node, uint32_t slot, msa_tensor *t);
@@ -124,6 +146,7 @@ int msa_node_save_value(msa_node *node, uint32_t slot, msa_value value);
 int msa_node_save_ints(msa_node *node, uint32_t slot, msa_ints ints);
 int msa_node_save_doubles(msa_node *node, uint32_t slot, msa_doubles doubles);
 int msa_node_save_text(msa_node *node, uint32_t slot, const char *text);
+void msa_packed_release(struct msa_packed *packed);
 int msa_node_check_alive(const msa_node *node); /* an error once its saved values have been freed */
 int msa_node_load_tensor(msa_node *node, uint32_t slot, msa_tensor **t); /* owned; NULL where None was saved */
 msa_list *msa_node_load_list(msa_node *node, uint32_t slot);

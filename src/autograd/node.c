@@ -7,6 +7,14 @@ _Thread_local bool msa_grad_mode = true;
 
 static atomic_ullong next_sequence = 1;
 
+const msa_anomaly_watch *msa_anomaly_watched;
+static void (*release_trace)(void *trace); /* kept: traces outlive the watch */
+
+void msa_watch_anomalies(const msa_anomaly_watch *watch) {
+    if (watch) release_trace = watch->release;
+    msa_anomaly_watched = watch;
+}
+
 msa_node *msa_node_new(const msa_node_class *cls, uint32_t n_edges, uint32_t n_saved) {
     size_t edges = sizeof(msa_edge) * n_edges, saved = sizeof(msa_saved) * n_saved;
     msa_node *node = calloc(1, sizeof *node + saved + edges);
@@ -17,6 +25,7 @@ msa_node *msa_node_new(const msa_node_class *cls, uint32_t n_edges, uint32_t n_s
     node->n_edges = n_edges;
     node->n_saved = n_saved;
     node->sequence = atomic_fetch_add_explicit(&next_sequence, 1, memory_order_relaxed);
+    if (msa_anomaly_watched) node->trace = msa_anomaly_watched->note();
     node->saved = (msa_saved *)(node + 1);
     node->edges = (msa_edge *)((char *)(node + 1) + saved);
     return node;
@@ -46,6 +55,7 @@ void msa_node_free_saved(msa_node *node) {
             free(s->versions);
             break;
         case MSA_SAVED_BUFFER: free(s->buffer.data); break;
+        case MSA_SAVED_PACKED: msa_packed_release(s->packed); break;
         default: break;
         }
         memset(s, 0, sizeof *s);
@@ -65,6 +75,7 @@ static _Thread_local bool draining;
 
 static void destroy(msa_node *node) {
     msa_hooks_free(&node->hooks);
+    if (node->trace) release_trace(node->trace);
     if (node->cls->release) node->cls->release(node);
     msa_node_free_saved(node);
     for (uint32_t i = 0; i < node->n_edges; i++) msa_node_release(node->edges[i].node);

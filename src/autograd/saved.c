@@ -1,12 +1,74 @@
 /* Values that a node keeps for its backward function, and the check that nobody has changed them since. */
 #include "autograd/internal.h"
 
+_Thread_local const msa_packer *msa_packer_now;
+
+/* A tensor that a packer holds, and the edge that its history hangs on. */
+struct msa_packed {
+    void *value;
+    msa_tensor *(*unpack)(void *packed);
+    void (*release)(void *packed);
+    msa_edge history; /* no node: none, or the saving node's own output */
+    bool own_output;
+};
+
+static int pack(msa_saved *s, msa_tensor *t, const msa_node *node) {
+    const msa_packer *packer = msa_packer_now;
+    struct msa_packed *box = msa_calloc(1, sizeof *box);
+    msa_auto msa_tensor *bare = box ? msa_tensor_alias(t) : NULL; /* without history */
+    if (!bare) {
+        free(box);
+        return -1;
+    }
+    box->own_output = t->autograd && t->autograd->grad_fn == node;
+    box->unpack = packer->unpack;
+    box->release = packer->release;
+    box->value = packer->pack(packer->context, bare);
+    if (!box->value || (!box->own_output && t->requires_grad && msa_gradient_edge(t, &box->history) != 0)) {
+        if (box->value) box->release(box->value);
+        free(box);
+        return -1;
+    }
+    s->kind = MSA_SAVED_PACKED;
+    s->output = box->own_output ? (uint8_t)t->autograd->output : 0;
+    s->packed = box;
+    return 0;
+}
+
+void msa_packed_release(struct msa_packed *box) {
+    if (!box) return;
+    box->release(box->value);
+    msa_node_release(box->history.node);
+    free(box);
+}
+
+/* t as another handle on the same memory that hangs on output `output` of `node`. */
+static msa_tensor *with_history(msa_tensor *t, msa_node *node, uint32_t output) {
+    msa_auto msa_tensor *alias = msa_tensor_alias(t);
+    struct msa_autograd *a = alias ? msa_autograd_of(alias) : NULL;
+    if (!a) return NULL;
+    a->grad_fn = msa_node_retain(node);
+    a->output = output;
+    alias->requires_grad = true;
+    return msa_take(alias);
+}
+
+static int unpack(msa_node *node, const msa_saved *s, msa_tensor **t) {
+    const struct msa_packed *box = s->packed;
+    msa_auto msa_tensor *bare = box->unpack(box->value);
+    if (!bare) return -1;
+    msa_node *from = box->own_output ? node : box->history.node;
+    *t = from && msa_grad_mode ? with_history(bare, from, box->own_output ? s->output : box->history.input) : msa_take(bare);
+    return *t ? 0 : -1;
+}
+
 int msa_node_save_tensor(msa_node *node, uint32_t slot, msa_tensor *t) {
     msa_saved *s = &node->saved[slot];
     if (!t) {
         s->kind = MSA_SAVED_TENSOR;
         return 0;
     }
+    if (msa_packer_now && !t->inference) return pack(s, t, node);
     if (t->inference)
         return msa_fail(MSA_RUNTIME_ERROR,
                         "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
@@ -23,6 +85,7 @@ int msa_node_save_output(msa_node *node, uint32_t slot, msa_tensor *t) {
         s->kind = MSA_SAVED_TENSOR;
         return 0;
     }
+    if (msa_packer_now) return pack(s, t, node);
     /* Kept without its history: the node would keep itself alive otherwise. */
     s->tensor = msa_tensor_alias(t);
     if (!s->tensor) return -1;
@@ -126,6 +189,7 @@ int msa_node_load_tensor(msa_node *node, uint32_t slot, msa_tensor **t) {
     *t = NULL;
     if (msa_node_check_alive(node) != 0) return -1;
     const msa_saved *s = &node->saved[slot];
+    if (s->kind == MSA_SAVED_PACKED) return unpack(node, s, t);
     if (!s->tensor) return 0;
     if (check_version(node, s, s->tensor, s->version) != 0) return -1;
     if (s->kind == MSA_SAVED_TENSOR) {
@@ -133,17 +197,8 @@ int msa_node_load_tensor(msa_node *node, uint32_t slot, msa_tensor **t) {
         return 0;
     }
     /* An output comes back with its history, for second derivatives. */
-    msa_auto msa_tensor *output = msa_tensor_alias(s->tensor);
-    if (!output) return -1;
-    if (msa_grad_mode) {
-        struct msa_autograd *a = msa_autograd_of(output);
-        if (!a) return -1;
-        a->grad_fn = msa_node_retain(node);
-        a->output = s->output;
-        output->requires_grad = true;
-    }
-    *t = msa_take(output);
-    return 0;
+    *t = msa_grad_mode ? with_history(s->tensor, node, s->output) : msa_tensor_alias(s->tensor);
+    return *t ? 0 : -1;
 }
 
 msa_list *msa_node_load_list(msa_node *node, uint32_t slot) {

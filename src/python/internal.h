@@ -50,6 +50,7 @@ int msa_python_add_types(PyObject *module);      /* dtype, device, Size, layout,
 int msa_python_add_tensor(PyObject *module);     /* TensorBase */
 int msa_python_add_functions(PyObject *module);  /* _ops, _nn, _linalg, ... from the descriptors */
 int msa_python_add_creation(PyObject *module);   /* tensor, as_tensor, from_numpy, ... */
+int msa_python_add_graph_hooks(PyObject *module); /* hooks on saved tensors, anomalies */
 int msa_python_add_autograd(PyObject *module);   /* backward, grad, Function, hooks, grad modes */
 int msa_python_add_autocast(PyObject *module);     /* the settings of mixed precision */
 int msa_python_add_module_base(PyObject *module);

@@ -3,9 +3,10 @@
 from msadapter import _C
 from msadapter.pytorch.autograd.function import Function
 from msadapter.pytorch.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from msadapter.pytorch.autograd import function, grad_mode, graph
+from msadapter.pytorch.autograd import anomaly_mode, function, grad_mode, graph
+from msadapter.pytorch.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 
-__all__ = ["Function", "Variable", "backward", "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck", "grad_mode", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "set_detect_anomaly", "functional", "grad", "gradcheck", "gradgradcheck", "grad_mode", "inference_mode", "no_grad", "set_grad_enabled"]
 
 
 def _as_tuple(value):
@@ -44,9 +45,18 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     return _C._grad(outputs, inputs, grad_outputs, keep, create_graph, allow_unused)
 
 
-def Variable(data, requires_grad=False, volatile=None):
-    """The old name of a tensor that takes part in autograd: shares data's memory."""
-    return data.detach().requires_grad_(requires_grad)
+class _VariableMeta(type):
+    def __instancecheck__(cls, instance):
+        from msadapter import pytorch as torch
+
+        return isinstance(instance, torch.Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """The old name of a tensor that takes part in autograd: Variable(data) is data's memory as such a tensor, and every tensor is one."""
+
+    def __new__(cls, data, requires_grad=False, volatile=None):
+        return data.detach().requires_grad_(requires_grad)
 
 
 def __getattr__(name):

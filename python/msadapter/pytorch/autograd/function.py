@@ -6,16 +6,24 @@ from msadapter import _C
 class FunctionCtx(_C.FunctionContext):
     """What forward and backward share; save_for_backward and its kin come from the C class."""
 
+    def save_for_forward(self, *tensors):
+        """Keep tensors for jvp."""
+        self.saved_for_forward = tensors
+
 
 class _FunctionMeta(type):
     """Gives each Function class the class of its contexts, named for it as the graph's nodes are."""
 
     def __init__(cls, name, bases, members):
         super().__init__(name, bases, members)
+        if "vjp" in members and "backward" not in members:
+            cls.backward = cls.vjp
+        elif "backward" in members and "vjp" not in members:
+            cls.vjp = cls.backward
         cls._backward_cls = type(name + "Backward", (FunctionCtx,), {"_function_class": cls, "__module__": cls.__module__})
 
 
-class Function(metaclass=_FunctionMeta):
+class Function(FunctionCtx, metaclass=_FunctionMeta):
     """Subclass it with static methods forward(ctx, *args) and backward(ctx, *grad_outputs), and call `apply`.
 
     backward returns a gradient, or None, for each argument of forward.
@@ -33,6 +41,12 @@ class Function(metaclass=_FunctionMeta):
     def backward(ctx, *grad_outputs):
         raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it "
                                   "with backward mode AD.")
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
     @classmethod
     def apply(cls, *args):

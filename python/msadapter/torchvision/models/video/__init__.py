@@ -1,0 +1,3 @@
+"""torchvision.models.video."""
+
+from msadapter.torchvision.models.video.resnet import *  # noqa: F403

@@ -39,13 +39,14 @@ class PILToTensor(_Plain):
         return F.pil_to_tensor(pic)
 
 
-class ConvertImageDtype:
+class ConvertImageDtype(torch.nn.Module):
     """Another element type, values scaled."""
 
     def __init__(self, dtype):
+        super().__init__()
         self.dtype = dtype
 
-    def __call__(self, image):
+    def forward(self, image):
         return F.convert_image_dtype(image, self.dtype)
 
 
@@ -62,30 +63,32 @@ class ToPILImage:
         return f"{type(self).__name__}({'' if self.mode is None else f'mode={self.mode}'})"
 
 
-class Normalize:
+class Normalize(torch.nn.Module):
     """(tensor - mean) / std, channel by channel."""
 
     def __init__(self, mean, std, inplace=False):
+        super().__init__()
         self.mean, self.std, self.inplace = mean, std, inplace
 
-    def __call__(self, tensor):
+    def forward(self, tensor):
         return F.normalize(tensor, self.mean, self.std, self.inplace)
 
     def __repr__(self):
         return f"{type(self).__name__}(mean={self.mean}, std={self.std})"
 
 
-class Resize:
+class Resize(torch.nn.Module):
     """Another size: (height, width), or the length of the shorter edge."""
 
     def __init__(self, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=None):
+        super().__init__()
         if not isinstance(size, (int, list, tuple)):
             raise TypeError(f"Size should be int or sequence. Got {type(size)}")
         if not isinstance(size, int) and len(size) not in (1, 2):
             raise ValueError("If size is a sequence, it should have 1 or 2 values")
         self.size, self.interpolation, self.max_size, self.antialias = size, interpolation, max_size, antialias
 
-    def __call__(self, img):
+    def forward(self, img):
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
     def __repr__(self):
@@ -103,26 +106,28 @@ def _pair(size):
     return tuple(size)
 
 
-class CenterCrop:
+class CenterCrop(torch.nn.Module):
     """The middle."""
 
     def __init__(self, size):
+        super().__init__()
         self.size = _pair(size)
 
-    def __call__(self, img):
+    def forward(self, img):
         return F.center_crop(img, self.size)
 
     def __repr__(self):
         return f"{type(self).__name__}(size={self.size})"
 
 
-class Pad:
+class Pad(torch.nn.Module):
     """Borders."""
 
     def __init__(self, padding, fill=0, padding_mode="constant"):
+        super().__init__()
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
-    def __call__(self, img):
+    def forward(self, img):
         return F.pad(img, self.padding, self.fill, self.padding_mode)
 
     def __repr__(self):
@@ -141,10 +146,11 @@ class Lambda(_Plain):
         return self.lambd(img)
 
 
-class RandomCrop:
+class RandomCrop(torch.nn.Module):
     """A part at a random place, after padding."""
 
     def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
+        super().__init__()
         self.size, self.padding, self.pad_if_needed, self.fill, self.padding_mode = _pair(size), padding, pad_if_needed, fill, padding_mode
 
     @staticmethod
@@ -160,7 +166,7 @@ class RandomCrop:
         left = torch.randint(0, width - tw + 1, size=(1,)).item()
         return top, left, th, tw
 
-    def __call__(self, img):
+    def forward(self, img):
         if self.padding is not None:
             img = F.pad(img, self.padding, self.fill, self.padding_mode)
         width, height = F.get_image_size(img)
@@ -174,8 +180,9 @@ class RandomCrop:
         return f"{type(self).__name__}(size={self.size}, padding={self.padding})"
 
 
-class _WithChance:
+class _WithChance(torch.nn.Module):
     def __init__(self, p):
+        super().__init__()
         self.p = p
 
     def __repr__(self):
@@ -188,7 +195,7 @@ class RandomHorizontalFlip(_WithChance):
     def __init__(self, p=0.5):
         super().__init__(p)
 
-    def __call__(self, img):
+    def forward(self, img):
         return F.hflip(img) if torch.rand(1) < self.p else img
 
 
@@ -198,17 +205,18 @@ class RandomVerticalFlip(_WithChance):
     def __init__(self, p=0.5):
         super().__init__(p)
 
-    def __call__(self, img):
+    def forward(self, img):
         return F.vflip(img) if torch.rand(1) < self.p else img
 
 
-class Grayscale:
+class Grayscale(torch.nn.Module):
     """Luminance in one channel or three."""
 
     def __init__(self, num_output_channels=1):
+        super().__init__()
         self.num_output_channels = num_output_channels
 
-    def __call__(self, img):
+    def forward(self, img):
         return F.rgb_to_grayscale(img, self.num_output_channels)
 
     def __repr__(self):
@@ -221,18 +229,19 @@ class RandomGrayscale(_WithChance):
     def __init__(self, p=0.1):
         super().__init__(p)
 
-    def __call__(self, img):
+    def forward(self, img):
         channels = len(img.getbands()) if hasattr(img, "getbands") else img.shape[-3]
         return F.rgb_to_grayscale(img, channels) if torch.rand(1) < self.p else img
 
 
-class RandomApply:
+class RandomApply(torch.nn.Module):
     """All of some transforms with probability p, or none."""
 
     def __init__(self, transforms, p=0.5):
+        super().__init__()
         self.transforms, self.p = transforms, p
 
-    def __call__(self, img):
+    def forward(self, img):
         if self.p < torch.rand(1):
             return img
         for transform in self.transforms:

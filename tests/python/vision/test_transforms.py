@@ -111,7 +111,7 @@ RANDOM = {
 @pytest.mark.parametrize("name, arguments", [(name, a) for name, all_of in RANDOM.items() for a in all_of])
 def test_random_ones_draw_as_torchvision(name, arguments):
     mine, other = getattr(transforms, name)(*arguments), getattr(their_transforms, name)(*arguments)
-    assert repr(mine) == repr(other).replace(", antialias=None", "")  # newer than torchvision 0.13
+    assert repr(mine) == repr(other).replace("), antialias=None)", ")")  # newer than torchvision 0.13
     assert isinstance(mine, torch.nn.Module) and isinstance(other, reference.nn.Module)
     steps = 3 if "Aug" in name or name == "ColorJitter" else 1
     for seed in range(8):

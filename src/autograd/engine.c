@@ -4,6 +4,7 @@
  * nest (a backward function that calls backward) and run on several threads over shared graphs. */
 #include "autograd/autocast.h"
 #include "autograd/internal.h"
+#include "autograd/profile.h"
 
 #include "msadapter/ops.h"
 
@@ -262,6 +263,21 @@ static int check_nan(const msa_node *node, msa_tensor **results) {
     return 0;
 }
 
+/* The node's backward function, as two events while somebody profiles: the engine's and the function's own. */
+static int call_node(msa_node *node, msa_tensor **grads, msa_tensor **results) {
+    if (!msa_is_profiling()) return node->cls->backward(node, grads, results);
+    char name[160];
+    snprintf(name, sizeof name, "autograd::engine::evaluate_function: %s", node->name);
+    const int64_t engine = msa_profile_enter(MSA_PROFILE_BACKWARD, name, NULL, 0);
+    msa_profile_sequence(node->sequence);
+    const int64_t own = msa_profile_enter(MSA_PROFILE_BACKWARD, node->name, grads, (int)node->n_inputs);
+    msa_profile_sequence(node->sequence);
+    const int status = node->cls->backward(node, grads, results);
+    msa_profile_leave(own);
+    msa_profile_leave(engine);
+    return status;
+}
+
 static int run_node(task *t, msa_node *node, msa_tensor **grads) {
     msa_tensor *few[ON_STACK] = {NULL};
     msa_tensor **results = few;
@@ -270,7 +286,7 @@ static int run_node(task *t, msa_node *node, msa_tensor **grads) {
         if (!results) return -1;
     }
     int status = msa_node_check_alive(node);
-    if (status == 0) status = node->cls->backward(node, grads, results);
+    if (status == 0) status = call_node(node, grads, results);
     if (msa_anomaly_watched) {
         if (status == 0 && msa_anomaly_watched->check_nan) status = check_nan(node, results);
         if (status != 0) msa_anomaly_watched->report(node->name, node->trace);

@@ -1,5 +1,6 @@
 /* Nodes of the tape: making, connecting and releasing them. */
 #include "autograd/internal.h"
+#include "autograd/profile.h"
 
 #include "msadapter/ops.h"
 
@@ -26,6 +27,7 @@ msa_node *msa_node_new(const msa_node_class *cls, uint32_t n_edges, uint32_t n_s
     node->n_saved = n_saved;
     node->sequence = atomic_fetch_add_explicit(&next_sequence, 1, memory_order_relaxed);
     if (msa_anomaly_watched) node->trace = msa_anomaly_watched->note();
+    if (msa_is_profiling()) msa_profile_sequence(node->sequence);
     node->saved = (msa_saved *)(node + 1);
     node->edges = (msa_edge *)((char *)(node + 1) + saved);
     return node;

@@ -14,6 +14,7 @@ enum { ALIGNMENT = 64, CLASSES = 4 * 48, SMALL_LIMIT = 4096, THREAD_CACHE = 64 }
 typedef struct block {
     struct block *next; /* in a free list */
     size_t capacity;
+    size_t bytes; /* asked for */
     uint32_t size_class;
 } block;
 
@@ -24,6 +25,7 @@ static block *free_lists[CLASSES];
 static _Thread_local struct {
     block *list[CLASSES];
     uint8_t count[CLASSES];
+    int64_t balance; /* bytes taken less bytes given back, for the profiler */
 } local; /* small blocks only; what a thread keeps is bounded by THREAD_CACHE blocks a class */
 static atomic_size_t in_use, peak, most; /* peak may be reset, most not */
 static size_t cached;                     /* in free_lists */
@@ -90,6 +92,8 @@ void *msa_data_alloc(size_t bytes) {
         b->capacity = capacity;
         b->size_class = c;
     }
+    b->bytes = bytes;
+    local.balance += (int64_t)bytes;
     count_allocation(capacity);
     return (char *)b + ALIGNMENT;
 }
@@ -98,6 +102,7 @@ void msa_data_free(void *data) {
     if (!data) return;
     block *b = (block *)((char *)data - ALIGNMENT);
     atomic_fetch_sub_explicit(&in_use, b->capacity, memory_order_relaxed);
+    local.balance -= (int64_t)b->bytes;
     uint32_t c = b->size_class;
     if (b->capacity <= SMALL_LIMIT && local.count[c] < THREAD_CACHE) {
         b->next = local.list[c];
@@ -121,6 +126,8 @@ void msa_data_trim(void) {
 }
 
 size_t msa_data_in_use(void) { return atomic_load_explicit(&in_use, memory_order_relaxed); }
+
+int64_t msa_data_thread_balance(void) { return local.balance; }
 
 void msa_data_reset_peak(void) { atomic_store_explicit(&peak, msa_data_in_use(), memory_order_relaxed); }
 

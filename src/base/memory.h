@@ -6,6 +6,7 @@
 #define MSA_BASE_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "msadapter/error.h"
@@ -19,6 +20,9 @@ MSA_API void msa_data_trim(void);
 MSA_API size_t msa_data_in_use(void);
 MSA_API size_t msa_data_peak(void);
 MSA_API void msa_data_reset_peak(void); /* the most from now on */
+
+/* Bytes that this thread has asked for less those it has given back. */
+int64_t msa_data_thread_balance(void);
 
 /* malloc and calloc that set MSA_MEMORY_ERROR. */
 void *msa_malloc(size_t bytes);

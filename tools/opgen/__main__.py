@@ -18,7 +18,7 @@ from loops import ids_file, rows_file  # noqa: E402
 from schema import TableError, load, load_documented, load_helpers  # noqa: E402
 from tables import table_file  # noqa: E402
 
-ENTRIES_INCLUDES = ["<math.h>", '"autograd/autocast.h"', '"autograd/internal.h"', '"cpu/pointwise.h"', '"msadapter/ops.h"', '"ops/helpers.h"',
+ENTRIES_INCLUDES = ["<math.h>", '"autograd/autocast.h"', '"autograd/internal.h"', '"autograd/profile.h"', '"cpu/pointwise.h"', '"msadapter/ops.h"', '"ops/helpers.h"',
                     '"ops/kernels.h"', '"pointwise_ids.h"', '"tensor/internal.h"']
 
 

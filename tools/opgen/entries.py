@@ -381,7 +381,7 @@ class EntryWriter:
 
     def _functional(self, op, gradients, has_formulas):
         failed = "NULL" if op.result in ("tensor", "list") else "-1"
-        lines = [signature(op) + " {"] + autocast_lines(op) + node_declaration(op) + self._work(op)
+        lines = [signature(op) + " {"] + profiled(op) + autocast_lines(op) + node_declaration(op) + self._work(op)
         if op.work == "view":
             lines += self._mark_view(op)
         if op.sets_requires_grad:
@@ -445,7 +445,7 @@ class EntryWriter:
         if name is None or op.result != "tensor":
             raise TableError("only operators with a self and one result have an in-place form")
         text = signature(op, "_").replace(f"*{name.c_name}", "*self", 1)
-        lines = [text + " {"] + node_declaration(op)
+        lines = [text + " {"] + profiled(op, "_") + node_declaration(op)
         if name.c_name != "self":
             raise TableError("the first parameter of an in-place form is called self")
         lines += self._null_checks(op, "return NULL;")
@@ -492,7 +492,7 @@ class EntryWriter:
 
     def _mutating(self, op, gradients):
         has_formulas = bool(op.grads)
-        lines = [signature(op) + " {"] + node_declaration(op) + self._null_checks(op, "return NULL;")
+        lines = [signature(op) + " {"] + profiled(op) + node_declaration(op) + self._null_checks(op, "return NULL;")
         others = [p for p in op.params if (p.is_tensor or p.is_list) and p is not op.self_param]
         lines += self._in_place_checks(op, others)
         needs_self = "self" in gradients.saved
@@ -509,7 +509,7 @@ class EntryWriter:
     def _out(self, op):
         count = len(op.results)
         outs = ["msa_tensor *out"] if op.result == "tensor" else ["msa_tensor *const *out"]
-        lines = [signature(op, "_out", outs) + " {"] + self._null_checks(op, "return -1;")
+        lines = [signature(op, "_out", outs) + " {"] + profiled(op) + self._null_checks(op, "return -1;")
         tensors = [p for p in op.params if p.is_tensor or p.is_list]
         condition = " || ".join(Gradients.wants(p) for p in tensors) or "false"
         first = "out" if op.result == "tensor" else "out[0]"
@@ -540,7 +540,7 @@ class EntryWriter:
         return lines
 
     def _composite(self, op):
-        lines = [signature(op) + " {"] + autocast_lines(op)
+        lines = [signature(op) + " {"] + profiled(op) + autocast_lines(op)
         if op.work == "function":
             args = self._arguments(op) + {"tensors": ["results"], "scalar": ["result"]}.get(op.result, [])
             failed = "return NULL;" if op.result in ("tensor", "list") else "return -1;"
@@ -565,7 +565,7 @@ class EntryWriter:
         if "inplace" in op.forms:
             # What the operators save must not be what is written: where gradients are wanted they see a copy.
             args = ", ".join("from_" if p is op.self_param else p.c_name for p in op.params)
-            lines += [signature(op, "_") + " {",
+            lines += [signature(op, "_") + " {", *profiled(op, "_"),
                       "msa_auto msa_tensor *from_ = self && self->requires_grad && msa_grad_mode ? msa_clone(self, -1) : msa_tensor_retain(self);",
                       f"msa_auto msa_tensor *computed_ = from_ ? msa_{op.c_name}({args}) : NULL;",
                       f'if (!computed_ || msa_check_written("{op.name}_", self, computed_) != 0) return NULL;',
@@ -599,6 +599,12 @@ def autocast_lines(op):
     arguments += {"tensors": ["results"], "scalar": ["result"]}.get(op.result, [])
     return lines + ["msa_autocast_on = false;", f"{result}called_ = msa_{op.c_name}({', '.join(arguments)});", "msa_autocast_on = true;",
                     "return called_;", "}", "}"]
+
+
+def profiled(op, suffix=""):
+    """The scope that the profiler times, with the tensors whose shapes it may note."""
+    inputs = [p.c_name if p.is_tensor else "NULL" for p in op.params]
+    return [f'MSA_PROFILED("aten::{op.name}{suffix}", {len(inputs)}, {", ".join(inputs) or "NULL"});']
 
 
 def records(op):

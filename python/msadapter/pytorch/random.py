@@ -33,8 +33,8 @@ def set_rng_state(new_state):
 
 
 @contextlib.contextmanager
-def fork_rng(devices=None, enabled=True):
-    """The default generator's state is the same after the block as before it."""
+def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices"):
+    """The default generator's state is the same after the block as before it. The last two name the caller in PyTorch's warnings about GPUs."""
     if not enabled:
         yield
         return

@@ -27,6 +27,58 @@ def test_jit_keeps_functions_and_refuses_recording():
         torch.jit.trace(double, torch.ones(1))
 
 
+def test_jit_freezes_copies_and_keeps_settings():
+    net = torch.nn.Linear(2, 2)
+    with pytest.raises(RuntimeError, match="eval mode"):
+        torch.jit.freeze(net)
+    x = torch.ones(1, 2)
+    frozen, ready = torch.jit.freeze(net.eval()), torch.jit.optimize_for_inference(net)
+    assert torch.equal(frozen(x), net(x)) and torch.equal(ready(x), net(x)) and not frozen(x).requires_grad and net(x).requires_grad
+    net.weight.data.zero_()
+    assert not torch.equal(frozen(x), net(x)) and torch.jit.run_frozen_optimizations(frozen) is None
+    before = torch.jit.set_fusion_strategy([("STATIC", 3)])
+    assert torch.jit.set_fusion_strategy(before) == [("STATIC", 3)]
+    torch.jit.enable_onednn_fusion(True)
+    assert torch.jit.onednn_fusion_enabled()
+    torch.jit.enable_onednn_fusion(False)
+    with torch.jit.fuser("fuser1"), pytest.warns(UserWarning, match="script mode"), torch.jit.strict_fusion():
+        pass
+    with pytest.raises(Exception, match="unrecognized fuser"), torch.jit.fuser("x"):
+        pass
+    assert isinstance(torch.jit.ScriptModule(), torch.nn.Module) and not isinstance(torch.jit.script(net), torch.jit.ScriptModule)
+    for call in (lambda: torch.jit.freeze(3), lambda: torch.jit.set_fusion_strategy([("x", 1)]), lambda: torch.jit.optimize_for_inference(3)):
+        with pytest.raises(RuntimeError):
+            call()
+    for call in (torch.jit.ScriptFunction, lambda: torch.jit.export_opnames(net), torch.jit.last_executed_optimized_graph,
+                 lambda: torch.jit.save_jit_module_to_flatbuffer(net, "x")):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_onnx_answers_questions_and_refuses_to_export(capsys):
+    onnx = torch.onnx
+    net = torch.nn.Linear(2, 2)
+    with onnx.select_model_mode_for_export(net, onnx.TrainingMode.EVAL):
+        assert not net.training and not onnx.is_in_onnx_export()
+    assert net.training
+    with onnx.select_model_mode_for_export(net, onnx.TrainingMode.PRESERVE):
+        assert net.training
+    with pytest.raises(TypeError, match="TrainingMode"), onnx.select_model_mode_for_export(net, None):
+        pass
+    with pytest.raises(NotImplementedError, match="torch.onnx.export"):
+        onnx.export(net, torch.ones(1, 2), "x.onnx")
+    onnx.log("no")
+    onnx.enable_log()
+    onnx.log("x", 3)
+    onnx.disable_log()
+    assert capsys.readouterr().out == "x3\n" and not onnx.is_onnx_log_enabled()
+    onnx.register_custom_op_symbolic("mine::op", lambda g, x: x, 11)
+    onnx.unregister_custom_op_symbolic("mine::op", 11)
+    with pytest.raises(RuntimeError, match="Failed to register"):
+        onnx.register_custom_op_symbolic("mine", None, 11)
+    assert onnx.TensorProtoDataType.BFLOAT16 == 16 and issubclass(onnx.CheckerError, RuntimeError)
+
+
 def test_futures():
     future = torch.futures.Future()
     seen = []

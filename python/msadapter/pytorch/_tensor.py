@@ -48,6 +48,10 @@ class Tensor(_C.TensorBase):
         """chunk()."""
         return self.chunk(chunks, dim)
 
+    def split(self, split_size, dim=0):
+        """Views along dim: of one size (an int; the last may be shorter) or of the sizes in a list."""
+        return functional.split(self, split_size, dim)
+
     def unsafe_split(self, split_size, dim=0):
         """split()."""
         return self.split(split_size, dim)

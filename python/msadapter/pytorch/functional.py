@@ -6,7 +6,7 @@ _ops = _C._ops
 
 __all__ = ["broadcast_shapes", "broadcast_tensors", "is_complex", "is_floating_point", "is_nonzero", "is_storage", "is_tensor", "nonzero", "norm", "numel",
            "split", "istft", "stft", "unique", "unique_consecutive", "where"]
-TENSOR_METHODS = ["norm", "split", "istft", "stft", "unique", "unique_consecutive", "nonzero"]
+TENSOR_METHODS = ["norm", "istft", "stft", "unique", "unique_consecutive", "nonzero"]
 
 
 def is_tensor(obj):

@@ -3,10 +3,11 @@
 from msadapter import _C
 from msadapter.pytorch.autograd.function import Function
 from msadapter.pytorch.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from msadapter.pytorch.autograd import anomaly_mode, function, grad_mode, graph
+from msadapter.pytorch.autograd import anomaly_mode, function, grad_mode, graph  # noqa: F401
 from msadapter.pytorch.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 
-__all__ = ["Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "set_detect_anomaly", "functional", "grad", "gradcheck", "gradgradcheck", "grad_mode", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad", "grad_mode", "gradcheck",
+           "gradgradcheck", "inference_mode", "no_grad", "profiler", "set_detect_anomaly", "set_grad_enabled"]
 
 
 def _as_tuple(value):
@@ -68,8 +69,8 @@ def __getattr__(name):
         module = importlib.import_module("msadapter.pytorch.autograd.gradcheck")
         globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
         return globals()[name]
-    if name == "functional":
+    if name in ("forward_ad", "functional", "profiler"):
         import importlib
 
-        return importlib.import_module("msadapter.pytorch.autograd.functional")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 cyclic.py."""
 
 import math
+from bisect import bisect_right
 
 from msadapter.pytorch.optim import scheduler as common
 from msadapter.pytorch.optim.cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
@@ -232,7 +233,6 @@ class SequentialLR(_OfSchedulers):
 
     def step(self):
         """On to the next epoch."""
-        from bisect import bisect_right
 
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)

@@ -2,6 +2,7 @@
  *
  * Objects beyond the kinds a document has are left to that module, which uses Python's pickle; the containers around the
  * pickles are the library's either way. */
+#include "io/crc32c.h"
 #include "python/documents.h"
 
 /* A sink that calls Python: f.write. */
@@ -217,7 +218,16 @@ static PyObject *storage_address(PyObject *module, PyObject *storage) {
     return s ? PyLong_FromVoidPtr(s) : NULL;
 }
 
+static PyObject *crc32c(PyObject *module, PyObject *data) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) != 0) return NULL;
+    const uint32_t crc = msa_crc32c(view.buf, (size_t)view.len);
+    PyBuffer_Release(&view);
+    return PyLong_FromUnsignedLong(crc);
+}
+
 static PyMethodDef functions[] = {
+    {"_crc32c", crc32c, METH_O, "Castagnoli's checksum of bytes."},
     {"_pth_save", pth_save, METH_VARARGS, NULL},
     {"_pth_save_pickle", pth_save_pickle, METH_VARARGS, NULL},
     {"_pth_load", pth_load, METH_VARARGS, NULL},

@@ -5,7 +5,7 @@ import importlib as _importlib
 from msadapter.pytorch.utils import data
 
 __all__ = ["data"]
-_LATER = ("checkpoint", "dlpack", "model_zoo")  # loaded when they are first asked for
+_LATER = ("checkpoint", "dlpack", "model_zoo", "tensorboard")  # loaded when they are first asked for
 
 
 def __getattr__(name):

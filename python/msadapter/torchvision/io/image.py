@@ -6,6 +6,9 @@ import io
 from msadapter import pytorch as torch
 
 
+_DAMAGED = {"JPEG": "Image is incomplete or truncated", "PNG": "Out of bound read in decode_png. Probably, the input image is corrupted"}
+
+
 class ImageReadMode(enum.Enum):
     """What channels a picture is read with; UNCHANGED leaves it as it is."""
 
@@ -70,15 +73,17 @@ def _open(data, kind):
     try:
         return Image.open(io.BytesIO(data), formats=(kind,))
     except Exception as error:
+        if "runcated" in str(error):
+            raise RuntimeError(_DAMAGED[kind]) from None
         raise RuntimeError(f"the {kind} picture's header is damaged: {error}") from None
 
 
-def _load(picture, message):
+def _load(picture):
     # Pillow answers damaged data with many kinds of errors, struct.error and zlib.error among them.
     try:
         picture.load()
     except Exception:
-        raise RuntimeError(message) from None
+        raise RuntimeError(_DAMAGED[picture.format]) from None
     return picture
 
 
@@ -97,7 +102,7 @@ def decode_jpeg(input, mode=ImageReadMode.UNCHANGED, device="cpu"):
         raise RuntimeError("Unsupported color conversion request")
     if wanted == 1:
         picture.draft("L", picture.size)  # the decoder's own luminance, without a way through RGB
-    picture = _load(picture, "Image is incomplete or truncated")
+    picture = _load(picture)
     values = _values(picture.convert("RGB") if wanted == 3 else picture)
     return 255 - values if picture.mode == "CMYK" else values  # Pillow turns them round, as Adobe means them
 
@@ -116,12 +121,13 @@ def decode_png(input, mode=ImageReadMode.UNCHANGED):
     wanted, picture = mode.value, _open_png(input)
     if _png_depth(input) > 8:
         raise RuntimeError("At most 8-bit PNG images are supported currently.")
-    picture.info.pop("transparency", None)  # as torchvision, which reads alpha channels only
-    values = _values(_load(picture, "Out of bound read in decode_png. Probably, the input image is corrupted"))
+    if picture.mode != "P":
+        picture.info.pop("transparency", None)  # as torchvision, which takes alpha from channels and palettes only
+    values = _values(_load(picture))
     if wanted == 0:
         return values
     if picture.mode == "P":
-        values = _values(picture.convert("RGB"))
+        values = _values(picture.convert("RGBA"))
     alpha = values[-1:] if len(values) in (2, 4) else torch.full_like(values[:1], 255)
     colours = values[:-1] if len(values) in (2, 4) else values
     if wanted in (1, 2) and len(colours) == 3:
@@ -151,10 +157,10 @@ def _read_png_16(path, mode=ImageReadMode.UNCHANGED):
     if _png_depth(input) != 16 or mode.value not in (0, channels) or not channels:
         raise RuntimeError(f"{path}: expected grey or RGB of 16 bits, in its own mode, found {high.mode} of {_png_depth(input)} bits and {mode}")
     if channels == 1:
-        return _values(_load(high, "the PNG picture is damaged")).to(torch.int32)
+        return _values(_load(high)).to(torch.int32)
     # Pillow keeps one byte of each channel: the first of RGB;16B, and as RGB;16L, of the other order, the second.
     low.tile = [(codec, extents, offset, "RGB;16L") for codec, extents, offset, _ in low.tile]
-    high, low = (_values(_load(picture, "the PNG picture is damaged")).to(torch.int32) for picture in (high, low))
+    high, low = (_values(_load(picture)).to(torch.int32) for picture in (high, low))
     return high * 256 + low
 
 

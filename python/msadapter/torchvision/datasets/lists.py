@@ -1,5 +1,6 @@
 """Published sets whose annotations list files with a number of a class or a caption for each."""
 
+import collections
 import csv
 import glob
 import html.parser
@@ -8,7 +9,7 @@ import os
 
 from msadapter import pytorch as torch
 from msadapter.torchvision.datasets import utils
-from msadapter.torchvision.datasets._base import NOT_FOUND_OR_CORRUPTED, Pictures, Several, SplitPictures, join, lines_of, loadmat, open_picture, open_rgb
+from msadapter.torchvision.datasets._base import NOT_FOUND_OR_CORRUPTED, Pictures, Several, SplitPictures, join, lines_of, loadmat, open_picture
 from msadapter.torchvision.datasets.folder import default_loader
 from msadapter.torchvision.datasets.sources import fetch, files, whole
 from msadapter.torchvision.datasets.utils import verify_str_arg
@@ -250,18 +251,11 @@ class _Flickr8kPage(html.parser.HTMLParser):
 
 
 class _Captioned(Pictures):
-    """Pictures with lists of captions: `annotations` by `ids`."""
+    """Pictures with lists of captions: `annotations` by `ids`, which are files' names in `root` or whole paths."""
 
-    @property
-    def _samples(self):
-        return [(join(self.root, name), self.annotations[name]) for name in self.ids]
-
-    def __getitem__(self, index):
-        name = self.ids[index]
-        return self._transformed(open_rgb(join(self.root, name)), self.annotations[name])
-
-    def __len__(self):
-        return len(self.ids)
+    def _listed(self, annotations, folder):
+        self.annotations, self.ids = annotations, sorted(annotations)
+        self._samples = [(join(folder, name) if folder else name, annotations[name]) for name in self.ids]
 
 
 class Flickr8k(_Captioned):
@@ -273,8 +267,7 @@ class Flickr8k(_Captioned):
         page = _Flickr8kPage(self.root)
         with open(self.ann_file, encoding="utf-8") as file:
             page.feed(file.read())
-        self.annotations = page.annotations
-        self.ids = sorted(self.annotations)
+        self._listed(page.annotations, None)
 
 
 class Flickr30k(_Captioned):
@@ -282,11 +275,12 @@ class Flickr30k(_Captioned):
 
     def __init__(self, root, ann_file, transform=None, target_transform=None):
         super().__init__(root, transform=transform, target_transform=target_transform)
-        self.ann_file, self.annotations = os.path.expanduser(ann_file), {}
+        self.ann_file = os.path.expanduser(ann_file)
+        annotations = collections.defaultdict(list)
         for line in lines_of(self.ann_file):
             name, caption = line.split("\t")
-            self.annotations.setdefault(name[:-2], []).append(caption)
-        self.ids = sorted(self.annotations)
+            annotations[name[:-2]].append(caption)
+        self._listed(annotations, self.root)
 
 
 class SBU(Pictures):

@@ -143,6 +143,15 @@ bus,28,15,vehicle,7,1,0,0,60,100|caravan,29,255,vehicle,7,1,1,0,0,90|trailer,30,
 motorcycle,32,17,vehicle,7,1,0,0,0,230|bicycle,33,18,vehicle,7,1,0,119,11,32|license plate,-1,-1,vehicle,7,0,1,0,0,142"""
 
 
+_CityscapesClass = collections.namedtuple("CityscapesClass", "name id train_id category category_id has_instances ignore_in_eval color")
+
+
+def _cityscapes_classes():
+    rows = (entry.split(",") for line in _CITYSCAPES.splitlines() for entry in line.split("|"))
+    return [_CityscapesClass(name, int(number), int(train), group, int(group_number), several == "1", ignored == "1", tuple(map(int, colour)))
+            for name, number, train, group, group_number, several, ignored, *colour in rows]
+
+
 class Cityscapes(Several, _Scenes):
     """Streets under `root`, with fine or coarse annotations (Cordts et al., 2016).
 
@@ -150,9 +159,8 @@ class Cityscapes(Several, _Scenes):
     when they lie in `root`. Raises RuntimeError when neither is there.
     """
 
-    CityscapesClass = collections.namedtuple("CityscapesClass", "name id train_id category category_id has_instances ignore_in_eval color")
-    classes = [CityscapesClass(name, int(i), int(train), group, int(group_id), several == "1", ignored == "1", tuple(map(int, colour)))
-               for name, i, train, group, group_id, several, ignored, *colour in (line.split(",") for line in _CITYSCAPES.replace("\n", "|").split("|"))]
+    CityscapesClass = _CityscapesClass
+    classes = _cityscapes_classes()
     _ENDINGS = {"instance": "instanceIds.png", "semantic": "labelIds.png", "polygon": "polygons.json", "color": "color.png"}
 
     def __init__(self, root, split="train", mode="fine", target_type="instance", transform=None, target_transform=None, transforms=None):

@@ -205,7 +205,8 @@ def inaturalist(root):
         picture(root / f"2017/{group}/Some {group}/{group}.jpg")
     picture(root / "2019/Birds/name/1.jpg")
     picture(root / "2021_valid/wrong/1.jpg")
-    return [{}, {"target_type": ["full", "kingdom", "genus"]}, {"version": "2018", "target_type": "super"}, {"version": "2017", "target_type": ["full", "super"]},
+    return [{}, {"target_type": ["full", "kingdom", "genus"]}, {"version": "2018", "target_type": "super"},
+            {"version": "2017", "target_type": ["full", "super"]},
             {"version": "2019"}, {"version": "2021_valid"}, {"version": "2020"}, {"target_type": "super"}]
 
 
@@ -346,7 +347,8 @@ def stl10(root):
             write(base / f"{name}_y.bin", (grey(count) % 10 + 1).tobytes())
     write(base / "fold_indices.txt", "0 2\n" * 9 + "3 1 \n")
     write(base / "class_names.txt", "airplane\nbird\n")
-    return [{}, {"split": "test"}, {"split": "unlabeled"}, {"split": "train+unlabeled", "folds": 0}, {"folds": 9}, {"folds": 10}, {"folds": "1"}, {"split": "x"}]
+    return [{}, {"split": "test"}, {"split": "unlabeled"}, {"split": "train+unlabeled", "folds": 0}, {"folds": 9}, {"folds": 10},
+            {"folds": "1"}, {"split": "x"}]
 
 
 def sun397(root):
@@ -518,7 +520,8 @@ def test_a_small_tree(name, tmp_path):
             raise mine
         assert len(mine) == len(theirs) > 0 and repr(mine) == repr(theirs)
         for attribute in ("classes", "class_to_idx", "targets", "labels", "split", "train", "wnids", "wnid_to_idx", "attr_names", "categories",
-                          "all_categories", "categories_index", "target_type", "data", "means", "stds", "lens", "mean", "annotations", "ids", "captions", "photos"):
+                          "all_categories", "categories_index", "target_type", "data", "means", "stds", "lens", "mean", "annotations", "ids", "captions",
+                          "photos"):
             if hasattr(theirs, attribute) and not (name in UNORDERED and attribute == "targets"):
                 assert plain(getattr(mine, attribute)) == plain(getattr(theirs, attribute)), attribute
         if name == "CelebA":
@@ -569,12 +572,14 @@ def test_imagenet_unpacks_its_archives(tmp_path):
     mat(work / "meta.mat", synsets=synsets)
     write(work / "truth.txt", "2\n1\n")
     data = "ILSVRC2012_devkit_t12/data/"
-    tar(root / "ILSVRC2012_devkit_t12.tar.gz", [(data + "meta.mat", work / "meta.mat"), (data + "ILSVRC2012_validation_ground_truth.txt", work / "truth.txt")], "w:gz")
+    tar(root / "ILSVRC2012_devkit_t12.tar.gz", [(data + "meta.mat", work / "meta.mat"),
+                                                (data + "ILSVRC2012_validation_ground_truth.txt", work / "truth.txt")], "w:gz")
     tar(root / "ILSVRC2012_img_train.tar", [(f"{wnid}.tar", work / f"{wnid}.tar") for wnid in ("n01", "n02")])
     tar(root / "ILSVRC2012_img_val.tar", [(f"ILSVRC2012_val_{i}.JPEG", work / f"ILSVRC2012_val_{i}.jpg") for i in (1, 2)])
     for split in ("train", "val"):
         mine, theirs = datasets.ImageNet(str(root), split), real.ImageNet(str(root), split)
-        assert entries(mine) == entries(theirs) and mine.classes == theirs.classes == [("tench", "fish"), ("bird",)] and mine.class_to_idx == theirs.class_to_idx
+        assert entries(mine) == entries(theirs) and mine.class_to_idx == theirs.class_to_idx
+        assert mine.classes == theirs.classes == [("tench", "fish"), ("bird",)]
     assert [str(path) for path, _ in mine.samples] == [str(root / "val/n01/ILSVRC2012_val_2.JPEG"), str(root / "val/n02/ILSVRC2012_val_1.JPEG")]
     with pytest.raises(RuntimeError, match="The archive ILSVRC2012_devkit_t12.tar.gz is not present"):
         datasets.ImageNet(str(tmp_path / "none"))
@@ -726,7 +731,7 @@ def test_every_file_that_is_listed_has_a_place_or_is_a_member():
         sources.files("nothing")
 
 
-@pytest.mark.parametrize("name", [n for n in SETS if "download" in inspect.signature(getattr(real, n)).parameters and n not in ("Flickr8k", "ImageNet", "INaturalist")])
+@pytest.mark.parametrize("name", [n for n in SETS if "download" in inspect.signature(getattr(real, n)).parameters and n != "INaturalist"])
 def test_download_asks_for_the_same_places(name, tmp_path, monkeypatch):
     """What download=True fetches first, and under which name."""
     class Asked(Exception):
@@ -754,6 +759,30 @@ def test_download_asks_for_the_same_places(name, tmp_path, monkeypatch):
     mine = asked(datasets, [datasets.utils, sys.modules[getattr(datasets, name).__module__]])
     theirs = asked(real, [sys.modules[getattr(real, name).__module__], real.utils])
     assert mine is not None and mine == theirs
+
+
+def test_inaturalist_downloads_and_renames(tmp_path, monkeypatch):
+    def unpacked(url, root, filename=None, md5=None):
+        assert (url.rsplit("/", 1)[-1], filename, md5) == ("train_mini.tar.gz", "2021_train_mini.tgz", "db6ed8330e634445efc8fec83ae81442")
+        picture(pathlib.Path(root) / "train_mini/00000_A_B_C_D_E_F_g/1.jpg")
+
+    monkeypatch.setattr(datasets.utils, "download_and_extract_archive", unpacked)
+    data = datasets.INaturalist(str(tmp_path), "2021_train_mini", ["genus", "full"], download=True)
+    assert data[0][1] == (0, 0) and data.category_name("genus", 0) == "F" and data.category_name("full", 0) == "00000_A_B_C_D_E_F_g"
+    for wrong in (("genus", 1), ("species", 0)):
+        with pytest.raises(ValueError):
+            data.category_name(*wrong)
+    with pytest.raises(RuntimeError, match="already exists"):
+        data.download()
+
+
+def test_kinetics_sorts_films_by_class(tmp_path):
+    data = datasets.Kinetics.__new__(datasets.Kinetics)
+    data.split_folder = str(tmp_path / "train")
+    write(tmp_path / "train/abc_000005_000015.mp4", "film")
+    write(tmp_path / "train.csv", "label,youtube_id,time_start,time_end\nblowing (glass) at one's,abc,5,15\nother,xyz,1,2\n")
+    data._sort_films(str(tmp_path / "train.csv"))
+    assert (tmp_path / "train/blowing_glass_at_ones/abc_000005_000015.mp4").read_text() == "film"
 
 
 @pytest.fixture(scope="module")

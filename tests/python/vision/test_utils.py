@@ -73,7 +73,8 @@ def test_saved_files_are_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("options", [{}, {"labels": ["cat", "dog", None]}, {"colors": "red", "width": 3}, {"colors": ["#00ff00", (1, 2, 3), "blue"], "fill": True},
+@pytest.mark.parametrize("options", [{}, {"labels": ["cat", "dog", None]}, {"colors": "red", "width": 3},
+                                     {"colors": ["#00ff00", (1, 2, 3), "blue"], "fill": True},
                                      {"colors": ["red"]}, {"labels": ["cat"]}])
 def test_boxes(channels, options):
     real_torch.manual_seed(2)

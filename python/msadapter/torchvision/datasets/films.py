@@ -2,9 +2,7 @@
 
 import csv
 import glob
-import multiprocessing
 import os
-import urllib.parse
 
 from msadapter.torchvision.datasets import utils
 from msadapter.torchvision.datasets._base import join, lines_of
@@ -119,6 +117,9 @@ class Kinetics(_Films):
         if os.path.exists(self.split_folder):
             raise RuntimeError(f"The directory {self.split_folder} already exists. If you want to re-download or re-extract the images, "
                                "delete the directory.")
+        import multiprocessing
+        import urllib.parse
+
         listed, annotated = (file.url.format(split=self.split) for file in files(f"kinetics/{self.num_classes}"))
         lists, annotations = join(self.root, "files"), join(self.root, "annotations")
         utils.download_url(listed, lists)

@@ -166,8 +166,9 @@ class EMNIST(MNIST):
     splits = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
     _all_classes = set(string.digits + string.ascii_letters)
     _merged_classes = set("cijklmopsuvwxyz")  # look like their capitals
-    classes_split_dict = {"byclass": sorted(_all_classes), "bymerge": sorted(_all_classes - _merged_classes), "balanced": sorted(_all_classes - _merged_classes),
-                          "letters": ["N/A", *string.ascii_lowercase], "digits": list(string.digits), "mnist": list(string.digits)}
+    classes_split_dict = {"byclass": sorted(_all_classes), "bymerge": sorted(_all_classes - _merged_classes),
+                          "balanced": sorted(_all_classes - _merged_classes), "letters": ["N/A", *string.ascii_lowercase],
+                          "digits": list(string.digits), "mnist": list(string.digits)}
 
     def __init__(self, root, split, **kwargs):
         self.split = verify_str_arg(split, "split", self.splits)

@@ -167,7 +167,8 @@ class Cityscapes(Several, _Scenes):
         super().__init__(root, transforms, transform, target_transform)
         verify_str_arg(mode, "mode", ("fine", "coarse"))
         splits = ("train", "test", "val") if mode == "fine" else ("train", "train_extra", "val")
-        verify_str_arg(split, "split", splits, f"Unknown value '{split}' for argument split if mode is '{mode}'. Valid values are {{{iterable_to_str(splits)}}}.")
+        verify_str_arg(split, "split", splits, f"Unknown value '{split}' for argument split if mode is '{mode}'. "
+                                               f"Valid values are {{{iterable_to_str(splits)}}}.")
         self.mode, self.split = "gtFine" if mode == "fine" else "gtCoarse", split
         self.target_type = target_type if isinstance(target_type, list) else [target_type]
         for kind in self.target_type:

@@ -15,7 +15,31 @@ def pil_loader(path):
         return Image.open(file).convert("RGB")
 
 
-default_loader = pil_loader
+def accimage_loader(path):
+    """The picture in a file by accimage, or by Pillow where that fails. Raises ImportError without accimage."""
+    import accimage
+
+    try:
+        return accimage.Image(path)
+    except OSError:
+        return pil_loader(path)
+
+
+def default_loader(path):
+    """The picture in a file, read by what set_image_backend chose."""
+    from msadapter.torchvision import get_image_backend
+
+    return accimage_loader(path) if get_image_backend() == "accimage" else pil_loader(path)
+
+
+def has_file_allowed_extension(filename, extensions):
+    """Whether a name ends in one of these, in either case."""
+    return filename.lower().endswith(extensions if isinstance(extensions, str) else tuple(extensions))
+
+
+def is_image_file(filename):
+    """Whether a name ends as a picture's does."""
+    return has_file_allowed_extension(filename, IMG_EXTENSIONS)
 
 
 def find_classes(directory):
@@ -26,11 +50,16 @@ def find_classes(directory):
     return classes, {name: i for i, name in enumerate(classes)}
 
 
-def make_dataset(directory, class_to_idx, extensions=None, is_valid_file=None):
-    """(path, class number) of every file that counts. Raises FileNotFoundError for a class without files."""
+def make_dataset(directory, class_to_idx=None, extensions=None, is_valid_file=None):
+    """(path, class number) of every file that counts. Raises FileNotFoundError for a class without files, ValueError for other arguments."""
+    directory = os.path.expanduser(directory)
+    if class_to_idx is None:
+        class_to_idx = find_classes(directory)[1]
+    elif not class_to_idx:
+        raise ValueError("'class_to_index' must have at least one entry to collect any samples.")
     if (extensions is None) == (is_valid_file is None):
         raise ValueError("Both extensions and is_valid_file cannot be None or not None at the same time")
-    counts = is_valid_file or (lambda path: path.lower().endswith(tuple(extensions)))
+    counts = is_valid_file or (lambda path: has_file_allowed_extension(path, extensions))
     samples, empty = [], []
     for name in sorted(class_to_idx):
         before = len(samples)
@@ -39,7 +68,8 @@ def make_dataset(directory, class_to_idx, extensions=None, is_valid_file=None):
         if len(samples) == before:
             empty.append(name)
     if empty:
-        raise FileNotFoundError(f"Found no valid file for the classes {', '.join(empty)}.")
+        known = "" if extensions is None else f"Supported extensions are: {extensions if isinstance(extensions, str) else ', '.join(extensions)}"
+        raise FileNotFoundError(f"Found no valid file for the classes {', '.join(empty)}. {known}")
     return samples
 
 
@@ -48,10 +78,21 @@ class DatasetFolder(VisionDataset):
 
     def __init__(self, root, loader, extensions=None, transform=None, target_transform=None, is_valid_file=None):
         super().__init__(root, transform=transform, target_transform=target_transform)
-        self.classes, self.class_to_idx = find_classes(self.root)
-        self.samples = make_dataset(self.root, self.class_to_idx, extensions, is_valid_file)
+        self.classes, self.class_to_idx = self.find_classes(self.root)
+        self.samples = self.make_dataset(self.root, self.class_to_idx, extensions, is_valid_file)
         self.loader, self.extensions = loader, extensions
         self.targets = [target for _, target in self.samples]
+
+    @staticmethod
+    def make_dataset(directory, class_to_idx, extensions=None, is_valid_file=None):
+        """The samples; subclasses may find them in another way."""
+        if class_to_idx is None:
+            raise ValueError("The class_to_idx parameter cannot be None.")
+        return make_dataset(directory, class_to_idx, extensions, is_valid_file)
+
+    def find_classes(self, directory):
+        """The classes; subclasses may find them in another way."""
+        return find_classes(directory)
 
     def __getitem__(self, index):
         path, target = self.samples[index]

@@ -65,6 +65,38 @@ def download_url(url, root, filename=None, md5=None):
     os.replace(part, path)
 
 
+def download_file_from_google_drive(file_id, root, filename=None, md5=None):
+    """Fetch a file from Google Drive into `root`. Raises RuntimeError; without a sum an answer that is a page about quotas would go unnoticed."""
+    download_url(f"https://drive.usercontent.google.com/download?id={file_id}&export=download&confirm=t", root, filename or file_id, md5)
+
+
+def verify_str_arg(value, arg=None, valid_values=None, custom_msg=None):
+    """`value`. Raises ValueError when it's no text or none of the valid ones."""
+    if not isinstance(value, str):
+        raise ValueError(f"Expected type str{f' for argument {arg}' if arg is not None else ''}, but got type {type(value)}.")
+    if valid_values is not None and value not in valid_values:
+        raise ValueError(custom_msg or f"Unknown value '{value}' for argument {arg}. Valid values are {{{iterable_to_str(valid_values)}}}.")
+    return value
+
+
+def iterable_to_str(iterable):
+    """The values in quotes, with commas."""
+    return "'" + "', '".join(map(str, iterable)) + "'"
+
+
+def list_dir(root, prefix=False):
+    """Names of the folders in a folder, sorted, or their paths."""
+    root = os.path.expanduser(root)
+    return [os.path.join(root, name) if prefix else name for name in sorted(os.listdir(root)) if os.path.isdir(os.path.join(root, name))]
+
+
+def list_files(root, suffix, prefix=False):
+    """Names of the files in a folder that end so, sorted, or their paths."""
+    root = os.path.expanduser(root)
+    return [os.path.join(root, name) if prefix else name for name in sorted(os.listdir(root))
+            if name.endswith(suffix) and os.path.isfile(os.path.join(root, name))]
+
+
 def _inside(root, name):
     root = os.path.realpath(root)
     place = os.path.realpath(os.path.join(root, name))
@@ -72,8 +104,9 @@ def _inside(root, name):
 
 
 def extract_archive(from_path, to_path=None, remove_finished=False):
-    """Unpack a tar, zip or gz file. Raises RuntimeError for members that would land outside `to_path` or are no plain files or folders."""
+    """Unpack a tar, zip, gz or xz file. Raises RuntimeError for members that would land outside `to_path` or are no plain files or folders."""
     import gzip
+    import lzma
     import shutil
     import tarfile
     import zipfile
@@ -93,12 +126,12 @@ def extract_archive(from_path, to_path=None, remove_finished=False):
                 if not _inside(to_path, name):
                     raise RuntimeError(f"{from_path}: refusing the member {name!r}")
             archive.extractall(to_path)
-    elif from_path.endswith(".gz"):
+    elif from_path.endswith((".gz", ".xz")):
         target = os.path.join(to_path, os.path.basename(from_path)[:-3])
-        with gzip.open(from_path, "rb") as source, open(target, "wb") as file:
+        with (gzip if from_path.endswith(".gz") else lzma).open(from_path, "rb") as source, open(target, "wb") as file:
             shutil.copyfileobj(source, file)
     else:
-        raise RuntimeError(f"{from_path} is no archive that can be unpacked (tar, zip, gz)")
+        raise RuntimeError(f"{from_path} is no archive that can be unpacked (tar, zip, gz, xz)")
     if remove_finished:
         os.unlink(from_path)
     return to_path

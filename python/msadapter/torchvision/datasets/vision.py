@@ -48,7 +48,7 @@ class VisionDataset(Dataset):
         body += self.extra_repr().splitlines()
         if self.transforms is not None:
             body += [repr(self.transforms)]
-        return "\n".join([f"Dataset {type(self).__name__}"] + [" " * self._repr_indent + line for part in body for line in part.splitlines()])
+        return "\n".join([f"Dataset {type(self).__name__}"] + [" " * self._repr_indent + part for part in body])
 
     def extra_repr(self):
         """What a subclass adds to the printed form."""

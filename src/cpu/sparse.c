@@ -19,7 +19,7 @@ static msa_tensor *with_values(const msa_tensor *t, msa_tensor *values) {
 }
 
 static int check_layout(const char *op, const msa_tensor *t, bool fits, const char *wanted) {
-    return fits ? 0 : msa_fail(MSA_RUNTIME_ERROR, "%s expected a %s tensor but got a %s one", op, wanted,
+    return fits ? 0 : msa_fail(t->layout ? MSA_RUNTIME_ERROR : MSA_NOT_IMPLEMENTED, "%s expected a %s tensor but got a %s one", op, wanted,
                                t->layout == MSA_SPARSE_COO ? "sparse COO" : t->layout ? "sparse CSR" : "strided");
 }
 

@@ -147,6 +147,7 @@ static int put_empty_hooks(writer *w) { return put_name(w, "collections\nOrdered
 
 static int put_tensor(writer *w, const msa_object *o) {
     const msa_tensor *t = o->tensor;
+    if (t->layout) return msa_refuse_sparse("saving of a document");
     if (msa_storage_make_plain(t->storage) != 0) return -1;
     bool attributes = o->attributes && o->attributes->count;
     if (attributes) {

@@ -389,12 +389,15 @@ static PyTypeObject untyped_type = STORAGE_TYPE("torch.storage.UntypedStorage", 
 static msa_tensor *tensor_of(PyObject *self) { return msa_python_tensor_of(self); }
 
 static PyObject *tensor_storage(PyObject *self, PyObject *unused) {
+    if (msa_python_check_strided("storage", tensor_of(self)) != 0) return msa_python_raise();
     return typed(msa_storage_retain(tensor_of(self)->storage), (msa_dtype)tensor_of(self)->dtype);
 }
 static PyObject *tensor_untyped_storage(PyObject *self, PyObject *unused) {
+    if (msa_python_check_strided("storage", tensor_of(self)) != 0) return msa_python_raise();
     return storage_object(&untyped_type, msa_storage_retain(tensor_of(self)->storage), MSA_NO_DTYPE);
 }
 static PyObject *tensor_share(PyObject *self, PyObject *unused) {
+    if (msa_python_check_strided("share_memory_", tensor_of(self)) != 0) return msa_python_raise();
     return make_shared(tensor_of(self)->storage) == 0 ? Py_NewRef(self) : msa_python_raise();
 }
 static PyObject *tensor_is_shared(PyObject *self, PyObject *unused) { return PyBool_FromLong(tensor_of(self)->storage->release == unmap); }

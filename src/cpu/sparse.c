@@ -211,6 +211,7 @@ msa_tensor *to_dense_sparse(msa_tensor *self, msa_dtype dtype) {
 }
 
 msa_tensor *to_sparse_cpu(msa_tensor *self, int64_t sparse_dim) {
+    if (self->layout == MSA_SPARSE_CSR && sparse_dim == 2) return as_coo(self);
     if (self->layout) return sparse_dim == sparse_dims(self) ? msa_tensor_alias(self) : msa_fail_null(MSA_NOT_IMPLEMENTED, "to_sparse: other sparse_dim of a sparse tensor");
     if (self->ndim ? sparse_dim < 1 || sparse_dim > self->ndim : sparse_dim != 0)
         return msa_fail_null(MSA_RUNTIME_ERROR, "sparse_dim argument must be in [1,%d] range, but %lld is given", self->ndim, (long long)sparse_dim);
@@ -370,7 +371,7 @@ static msa_tensor *empty_coo(msa_ints size, int64_t sparse_dim, msa_dtype dtype)
     sizes[0] = 0;
     for (int64_t d = sparse_dim; d < size.n; d++) sizes[d - sparse_dim + 1] = size.data[d];
     msa_auto msa_tensor *indices = msa_tensor_new(MSA_INTS(sparse_dim, 0), MSA_INT64), *values = msa_tensor_new((msa_ints){sizes, size.n - sparse_dim + 1}, dtype);
-    return indices && values ? msa_sparse_new(MSA_SPARSE_COO, size, indices, NULL, values, false) : NULL;
+    return indices && values ? msa_sparse_new(MSA_SPARSE_COO, size, indices, NULL, values, true) : NULL;
 }
 
 static int check_resize(const msa_tensor *self, msa_ints size, int64_t sparse_dim, int64_t dense_dim) {
@@ -613,7 +614,7 @@ msa_tensor *sparse_mm_cpu(msa_tensor *self, msa_tensor *mat2) {
 }
 
 msa_tensor *sampled_addmm_cpu(msa_tensor *self, msa_tensor *mat1, msa_tensor *mat2, msa_scalar beta, msa_scalar alpha) {
-    if (check_layout("sampled_addmm", self, self->layout == MSA_SPARSE_CSR, "sparse CSR") != 0) return NULL;
+    if (self->layout != MSA_SPARSE_CSR) return msa_fail_null(MSA_NOT_IMPLEMENTED, "sampled_addmm expected a sparse CSR tensor but got another");
     if (mat1->layout | mat2->layout) return msa_fail_null(MSA_RUNTIME_ERROR, "sampled_addmm: Expected mat1 and mat2 to have strided layout");
     if (mat1->ndim != 2 || mat2->ndim != 2 || mat1->sizes[1] != mat2->sizes[0] || mat1->sizes[0] != self->sizes[0] || mat2->sizes[1] != self->sizes[1])
         return msa_fail_null(MSA_RUNTIME_ERROR, "sampled_addmm: mat1 %s and mat2 %s cannot be multiplied into self %s", msa_sizes_text(msa_sizes(mat1)), msa_sizes_text(msa_sizes(mat2)),

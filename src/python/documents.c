@@ -355,6 +355,7 @@ static msa_object *take_dict(taker *k, PyObject *o, msa_object *to) {
 }
 
 static msa_object *take_tensor(taker *k, PyObject *o) {
+    if (msa_python_tensor_of(o)->layout) return foreign(k); /* Python's pickler writes it */
     msa_object *to = checked(msa_object_new_tensor(k->document, msa_python_tensor_of(o), Py_TYPE(o) == k->parameter_class));
     PyObject *dict = ((python_tensor *)o)->dict;
     return to && dict && PyDict_GET_SIZE(dict) ? take_attributes(k, dict, to) : to;

@@ -410,6 +410,7 @@ static PyObject *tensor_set(PyObject *self, PyObject *args, PyObject *keywords) 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OLOO:set_", names, &source, &offset, &size_object, &stride_object)) return NULL;
     msa_tensor *t = tensor_of(self);
     if (t->requires_grad && msa_grad_enabled()) return PyErr_Format(PyExc_RuntimeError, "set_(): a tensor that requires grad cannot be changed");
+    if (msa_python_check_strided("set_", t) != 0 || (source && msa_python_is_tensor(source) && msa_python_check_strided("set_", tensor_of(source)) != 0)) return msa_python_raise();
     msa_auto msa_tensor *view = NULL;
     if (!source) view = msa_tensor_new(MSA_INTS(0), (msa_dtype)t->dtype);
     else if (msa_python_is_tensor(source)) view = msa_tensor_alias(tensor_of(source));

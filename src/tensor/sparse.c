@@ -50,11 +50,19 @@ msa_tensor *msa_sparse_new(msa_layout layout, msa_ints sizes, msa_tensor *indice
 int msa_sparse_assign(msa_tensor *t, const msa_tensor *source) {
     msa_sparse *to = msa_sparse_of(t), *from = msa_sparse_of(source);
     if (to == from) return 0;
-    if (msa_tensor_set_geometry(t, source->ndim, source->sizes, source->strides, 0) != 0) return -1;
+    if (t->layout != source->layout || t->dtype != source->dtype || !msa_same_sizes(t, source)) {
+        /* Aliases keep what they had: their sizes have to go with their indices. */
+        msa_tensor *fresh = msa_sparse_new((msa_layout)source->layout, msa_sizes(source), from->indices, from->columns, from->values, from->coalesced);
+        if (!fresh) return -1;
+        fresh->storage->version = t->storage->version;
+        fresh->storage->data_version = t->storage->data_version;
+        msa_tensor_set_storage(t, fresh->storage, (msa_dtype)fresh->dtype);
+        const int status = msa_tensor_set_geometry(t, fresh->ndim, fresh->sizes, fresh->strides, 0);
+        msa_tensor_release(fresh);
+        return status;
+    }
     msa_sparse old = *to;
     *to = (msa_sparse){msa_tensor_retain(from->indices), msa_tensor_retain(from->columns), msa_tensor_retain(from->values), from->coalesced};
     clear(&old);
-    t->dtype = source->dtype;
-    t->layout = t->storage->layout = source->layout;
     return 0;
 }

@@ -299,11 +299,11 @@ int msa_tensor_resize(msa_tensor *t, msa_ints sizes) {
 }
 
 int msa_tensor_item(const msa_tensor *t, msa_scalar *value) {
-    if (t->layout) return msa_refuse_sparse("item");
     if (t->numel != 1)
         return t->numel == 0 ? msa_fail(MSA_RUNTIME_ERROR, "a Tensor with 0 elements cannot be converted to Scalar")
                              : msa_fail(MSA_VALUE_ERROR,
                                         "only one element tensors can be converted to Python scalars");
+    if (t->layout) return msa_refuse_sparse("item");
     const void *p = msa_data(t);
     if (!p) return -1;
     switch ((msa_dtype)t->dtype) {

@@ -44,7 +44,7 @@ def sum(input, dim=None, dtype=None):
     if not kept:
         return values.sum(0)
     size = [s for d, s in enumerate(input.shape) if d not in dims]
-    result = _C._ops._sparse_coo_tensor_unsafe(indices[kept], values, tuple(size), False)
+    result = _C._ops._sparse_coo_tensor_unsafe(indices[kept], values, tuple(size), len(kept) == n_sparse and input.is_coalesced())
     return result.coalesce() if len(kept) < n_sparse else result
 
 

@@ -39,7 +39,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
         if isinstance(size, torch.Tensor) or size is None:
             raise TypeError("sparse_coo_tensor(): values are missing")
         size = tuple(size)
-        result = _C._ops._sparse_coo_tensor_unsafe(torch.empty(len(size), 0, dtype=torch.int64), torch.empty(0, dtype=dtype), size, False)
+        result = _C._ops._sparse_coo_tensor_unsafe(torch.empty(len(size), 0, dtype=torch.int64), torch.empty(0, dtype=dtype), size, True)
         return result.requires_grad_() if requires_grad else result
     indices, values = _as_indices(indices).long(), _as_values(values, dtype, requires_grad)
     if values.dim() == 0:
@@ -82,7 +82,7 @@ def hspmm(mat1, mat2, *, out=None):
     if not mat1.is_sparse:
         raise RuntimeError("hspmm: the first matrix must be sparse COO")
     rows = mat1.coalesce().indices()[0].unique()
-    result = torch._sparse_coo_tensor_unsafe(rows.unsqueeze(0), torch.mm(mat1, mat2).index_select(0, rows), (mat1.size(0), mat2.size(1)))._coalesced_(True)
+    result = torch._sparse_coo_tensor_unsafe(rows.unsqueeze(0), torch.mm(mat1, mat2).index_select(0, rows), (mat1.size(0), mat2.size(1)))
     return result if out is None else out.copy_(result)
 
 

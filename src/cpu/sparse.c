@@ -127,7 +127,8 @@ msa_tensor *sparse_coo_cpu(msa_tensor *indices, msa_tensor *values, msa_ints siz
     for (int d = 1; d < values->ndim; d++)
         if (values->sizes[d] != size.data[sparse + d - 1])
             return msa_fail_null(MSA_RUNTIME_ERROR, "values has incorrect size, expected the dense part of %s, got %s", msa_sizes_text(size), msa_sizes_text(msa_sizes(values)));
-    msa_auto msa_tensor *plain = msa_contiguous_values(indices);
+    /* A copy: once checked nobody may change them. */
+    msa_auto msa_tensor *given = msa_contiguous_values(indices), *plain = given ? msa_clone_values(given) : NULL;
     if (!plain) return NULL;
     const int64_t *at = msa_data(plain);
     for (int64_t d = 0; d < sparse && n; d++)
@@ -165,7 +166,9 @@ msa_tensor *sparse_csr_cpu(msa_tensor *crow_indices, msa_tensor *col_indices, ms
     for (int64_t k = 0; k < n; k++)
         if (c[k] < 0 || c[k] >= size.data[1])
             return msa_fail_null(MSA_RUNTIME_ERROR, c[k] < 0 ? "col_indices.min() should be greater or equal to zero" : "size(1) should be greater than col_indices.max()");
-    return msa_sparse_new(MSA_SPARSE_CSR, size, crow_indices, col_indices, values, true);
+    /* Copies: once checked nobody may change them. */
+    msa_auto msa_tensor *own_rows = msa_clone_values(crow_indices), *own_columns = msa_clone_values(col_indices);
+    return own_rows && own_columns ? msa_sparse_new(MSA_SPARSE_CSR, size, own_rows, own_columns, values, true) : NULL;
 }
 
 /* Positions in a dense tensor of the sparse dimensions' sizes, row by row. */
@@ -279,22 +282,23 @@ int dense_dim_cpu(msa_tensor *self, msa_scalar *result) {
     *result = msa_int(self->ndim - sparse_dims(self));
     return 0;
 }
-msa_tensor *indices_as_they_are(msa_tensor *self) { return check_coo("_indices", self) == 0 ? msa_tensor_alias(indices_of(self)) : NULL; }
+/* Copies of indices: kernels trust what was checked when the tensor was made. */
+msa_tensor *indices_as_they_are(msa_tensor *self) { return check_coo("_indices", self) == 0 ? msa_clone_values(indices_of(self)) : NULL; }
 msa_tensor *values_as_they_are(msa_tensor *self) { return check_layout("_values", self, self->layout, "sparse") == 0 ? msa_tensor_alias(values_of(self)) : NULL; }
 static int check_coalesced(const char *what, const msa_tensor *t) {
     return msa_sparse_of(t)->coalesced ? 0 : msa_fail(MSA_RUNTIME_ERROR, "Cannot get %s on an uncoalesced tensor, please call .coalesce() first", what);
 }
 msa_tensor *indices_cpu(msa_tensor *self) {
-    return check_coo("indices", self) == 0 && check_coalesced("indices", self) == 0 ? msa_tensor_alias(indices_of(self)) : NULL;
+    return check_coo("indices", self) == 0 && check_coalesced("indices", self) == 0 ? msa_clone_values(indices_of(self)) : NULL;
 }
 msa_tensor *values_cpu(msa_tensor *self) {
     return check_layout("values", self, self->layout, "sparse") == 0 && check_coalesced("values", self) == 0 ? msa_tensor_alias(values_of(self)) : NULL;
 }
 msa_tensor *crow_indices_cpu(msa_tensor *self) {
-    return check_layout("crow_indices", self, self->layout == MSA_SPARSE_CSR, "sparse CSR") == 0 ? msa_tensor_alias(indices_of(self)) : NULL;
+    return check_layout("crow_indices", self, self->layout == MSA_SPARSE_CSR, "sparse CSR") == 0 ? msa_clone_values(indices_of(self)) : NULL;
 }
 msa_tensor *col_indices_cpu(msa_tensor *self) {
-    return check_layout("col_indices", self, self->layout == MSA_SPARSE_CSR, "sparse CSR") == 0 ? msa_tensor_alias(msa_sparse_of(self)->columns) : NULL;
+    return check_layout("col_indices", self, self->layout == MSA_SPARSE_CSR, "sparse CSR") == 0 ? msa_clone_values(msa_sparse_of(self)->columns) : NULL;
 }
 int set_coalesced(msa_tensor *self, bool is_coalesced) {
     if (check_coo("_coalesced_", self) != 0) return -1;

@@ -8,6 +8,11 @@ msa_tensor *to_sparse_values(msa_tensor *self) {
     return self->layout == MSA_SPARSE_COO ? msa_tensor_retain(self) : msa_to_sparse_sparse_dim(self, self->ndim);
 }
 
+msa_tensor *to_dense_values(msa_tensor *self, msa_dtype dtype) {
+    if (self->layout) return msa__to_dense(self, dtype == MSA_NO_DTYPE ? (msa_dtype)self->dtype : dtype);
+    return dtype == MSA_NO_DTYPE ? msa_tensor_retain(self) : msa_to_dtype(self, dtype, false, false, -1);
+}
+
 msa_tensor *coalesce_values(msa_tensor *self) {
     return self->layout == MSA_SPARSE_COO && msa_sparse_of(self)->coalesced ? msa_tensor_retain(self) : msa__coalesce(self);
 }

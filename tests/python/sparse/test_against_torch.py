@@ -320,3 +320,24 @@ def test_sampled_addmm_follows_its_definition():
     got = ours.sparse.sampled_addmm(s, a, b, beta=2.0, alpha=0.5)
     where = s.to_dense() != 0
     assert ours.equal(got.to_dense(), ours.where(where, 0.5 * (a @ b) + 2 * s.to_dense(), ours.zeros(2, 3)))
+
+
+def test_indices_stay_as_they_were_checked():
+    indices = ours.tensor([[0, 1]])
+    s = ours.sparse_coo_tensor(indices, [1.0, 2.0], (2,))
+    indices.fill_(10 ** 9)
+    s._indices().fill_(10 ** 9)
+    assert s.to_dense().tolist() == [1, 2]
+
+
+def test_aliases_keep_their_sizes_when_one_grows():
+    s = ours.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,))
+    other = s.detach()
+    s.sparse_resize_((10 ** 6,), 1, 0).add_(ours.sparse_coo_tensor([[999999]], [1.0], (10 ** 6,)))
+    assert other.to_dense().tolist() == [1, 2] and s._nnz() == 3
+
+
+def test_sparse_gradients_stop_where_a_formula_needs_memory():
+    weight = ours.ones(3, 2, requires_grad=True)
+    with pytest.raises(NotImplementedError):
+        ours.nn.functional.embedding(ours.tensor([1]), weight.cumsum(0), sparse=True).sum().backward()

@@ -45,6 +45,7 @@ typedef enum {
     MSA_OBJECT_NUMPY_SCALAR, /* items: dtype, bytes */
     MSA_OBJECT_NUMPY_ARRAY,  /* items: dtype, shape (tuple), bytes, whether in Fortran order */
     MSA_OBJECT_GLOBAL,       /* a reference to one of the known types, as an argument of others */
+    MSA_OBJECT_SPARSE, /* a sparse tensor: [layout, (indices, values, size)] */
 } msa_object_kind;
 
 MSA_API msa_document *msa_document_new(void);

@@ -167,6 +167,14 @@ static int deliver(entry *e, uint32_t input, msa_tensor *grad) {
         *slot = msa_take(owned);
         return 0;
     }
+    if ((*slot)->layout | owned->layout) {
+        /* The dense one first: only that way round is there a sum. */
+        msa_tensor *sum = (*slot)->layout ? msa_add(owned, *slot, msa_int(1)) : msa_add(*slot, owned, msa_int(1));
+        if (!sum) return -1;
+        msa_tensor_release(*slot);
+        *slot = sum;
+        return 0;
+    }
     bool expanded = false; /* one element standing for many cannot be written to */
     for (int64_t d = 0; d < (*slot)->ndim; d++) expanded |= (*slot)->strides[d] == 0 && (*slot)->sizes[d] > 1;
     if (!msa_grad_mode && !expanded && (*slot)->references == 1 && (*slot)->storage->references == 1 && msa_same_sizes(*slot, owned) &&
@@ -255,7 +263,8 @@ _Thread_local bool msa_backward_selective;
 static int check_nan(const msa_node *node, msa_tensor **results) {
     for (uint32_t k = 0; k < node->n_edges; k++) {
         if (!results[k] || !(msa_is_floating((msa_dtype)results[k]->dtype) || msa_is_complex((msa_dtype)results[k]->dtype))) continue;
-        msa_auto msa_tensor *odd = msa_ne(results[k], results[k]), *any = odd ? msa_any(odd) : NULL;
+        msa_tensor *seen = results[k]->layout ? msa_sparse_of(results[k])->values : results[k];
+        msa_auto msa_tensor *odd = msa_ne(seen, seen), *any = odd ? msa_any(odd) : NULL;
         if (!any) return -1;
         if (*(const bool *)msa_data(any))
             return msa_fail(MSA_RUNTIME_ERROR, "Function '%s' returned nan values in its %uth output.", node->name, k);
@@ -286,6 +295,7 @@ static int run_node(task *t, msa_node *node, msa_tensor **grads) {
         if (!results) return -1;
     }
     int status = msa_node_check_alive(node);
+    if (status == 0 && !node->cls->sparse && msa_any_sparse((msa_tensors){grads, node->n_inputs})) status = msa_refuse_sparse(node->name);
     if (status == 0) status = call_node(node, grads, results);
     if (msa_anomaly_watched) {
         if (status == 0 && msa_anomaly_watched->check_nan) status = check_nan(node, results);

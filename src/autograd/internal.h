@@ -19,6 +19,7 @@ typedef struct {
     /* grads has n_inputs entries (NULL: no gradient arrived), results n_edges, all NULL at first; 0 or -1. */
     int (*backward)(msa_node *node, msa_tensor *const *grads, msa_tensor **results);
     void (*release)(msa_node *node); /* what the class keeps in `context`; NULL when nothing */
+    bool sparse;                     /* backward takes sparse gradients; without it the engine refuses them */
 } msa_node_class;
 
 typedef struct {

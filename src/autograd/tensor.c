@@ -42,6 +42,15 @@ static int accumulate(msa_node *node, msa_tensor *const *grads, msa_tensor **res
     msa_tensor *grad = grads[0];
     if (!grad) return 0;
     struct msa_autograd *a = leaf->autograd;
+    if (grad->layout || (a->grad && a->grad->layout)) {
+        msa_tensor *sum = !a->grad ? msa_grad_mode ? msa_clone(grad, -1) : msa_detach(grad)
+                          : a->grad->layout && !grad->layout ? msa_add(grad, a->grad, msa_int(1)) /* whichever is dense goes first */
+                          : msa_grad_mode || a->grad->layout ? msa_add(a->grad, grad, msa_int(1)) : msa_add_(a->grad, grad, msa_int(1));
+        if (!sum) return -1;
+        msa_tensor_release(a->grad);
+        a->grad = sum;
+        return 0;
+    }
     if (!a->grad) {
         /* Nobody else holds it and it lies as the leaf does: take it over instead of copying. */
         bool ours = !msa_grad_mode && grad->references == 1 && !grad->requires_grad && grad->storage->references == 1 &&
@@ -74,7 +83,7 @@ static void forget_accumulator(msa_node *node) {
     msa_tensor_release(leaf);
 }
 
-static const msa_node_class accumulator_class = {"AccumulateGrad", accumulate, forget_accumulator};
+static const msa_node_class accumulator_class = {"AccumulateGrad", accumulate, forget_accumulator, true};
 
 bool msa_node_is_accumulator(const msa_node *node) { return node->cls == &accumulator_class; }
 
@@ -164,7 +173,7 @@ int msa_tensor_set_grad(msa_tensor *t, msa_tensor *grad) {
 static int retain_hook(void *context, msa_tensor **grads, uint32_t n, msa_tensor **results, uint32_t m) {
     struct msa_autograd *a = context;
     if (!grads[0]) return 0;
-    msa_tensor *grad = msa_grad_mode ? msa_clone(grads[0], -1) : msa_clone_values(grads[0]);
+    msa_tensor *grad = msa_grad_mode || grads[0]->layout ? msa_clone(grads[0], -1) : msa_clone_values(grads[0]);
     if (!grad) return -1;
     if (a->grad) {
         msa_tensor *sum = msa_add(a->grad, grad, msa_int(1));
@@ -206,7 +215,7 @@ int msa_tensor_detach_(msa_tensor *t) {
 }
 
 int msa_view_mark(msa_tensor *view, msa_tensor *of) {
-    if (view == of || view->storage != of->storage) return 0; /* a copy where PyTorch may copy as well */
+    if (view == of || view->storage != of->storage || of->layout) return 0; /* a copy where PyTorch may copy as well */
     if (of->inference) view->inference = true;
     struct msa_autograd *a = msa_autograd_of(view);
     if (!a) return -1;
@@ -247,11 +256,25 @@ int msa_check_written(const char *op, msa_tensor *self, msa_tensor *result) {
     return 0;
 }
 
+/* A sparse result becomes what a sparse `to` is; no layout is changed. */
+static int write_sparse(const char *op, msa_tensor *to, const msa_tensor *result) {
+    if (!to->layout || to->layout != result->layout)
+        return msa_fail(MSA_RUNTIME_ERROR, "%s: a %s result cannot be written to a %s tensor", op, result->layout ? "sparse" : "dense",
+                        to->layout ? "sparse" : "dense");
+    msa_sparse *s = msa_sparse_of(result);
+    if (result->dtype == to->dtype) return msa_sparse_assign(to, result);
+    msa_auto msa_tensor *cast = msa_cast_values(s->values, (msa_dtype)to->dtype);
+    msa_auto msa_tensor *same = cast ? msa_sparse_new((msa_layout)result->layout, msa_sizes(result), s->indices, s->columns, cast, s->coalesced) : NULL;
+    return same ? msa_sparse_assign(to, same) : -1;
+}
+
 int msa_write_inplace(const char *op, msa_tensor *self, msa_tensor *result) {
+    if (self->layout | result->layout) return msa_check_written(op, self, result) != 0 ? -1 : write_sparse(op, self, result);
     return msa_check_written(op, self, result) != 0 ? -1 : msa_copy_values(self, result);
 }
 
 int msa_write_resized(const char *op, msa_tensor *self, msa_tensor *result) {
+    if (self->layout | result->layout) return write_sparse(op, self, result);
     if (!msa_same_sizes(self, result) && msa_tensor_resize(self, msa_sizes(result)) != 0) return -1;
     return msa_write_inplace(op, self, result);
 }
@@ -269,6 +292,11 @@ int msa_write_out(const char *op, msa_tensor *out, msa_tensor *result) {
     if (!msa_dtype_can_cast((msa_dtype)result->dtype, (msa_dtype)out->dtype))
         return msa_fail(MSA_RUNTIME_ERROR, "%s: result type %s can't be cast to the desired output type %s", op,
                         msa_dtype_type_name((msa_dtype)result->dtype), msa_dtype_type_name((msa_dtype)out->dtype));
+    if (out->layout | result->layout) {
+        if (write_sparse(op, out, result) != 0) return -1;
+        msa_bump_version(out);
+        return 0;
+    }
     if (!msa_same_sizes(out, result) && msa_tensor_resize(out, msa_sizes(result)) != 0) return -1;
     if (msa_copy_values(out, result) != 0) return -1;
     msa_bump_version(out);
@@ -285,7 +313,7 @@ static void span_of(const msa_tensor *t, int64_t *begin, int64_t *end) {
 }
 
 int msa_check_out_apart(const char *op, const msa_tensor *out, msa_tensors operands) {
-    if (!out || !out->numel) return 0;
+    if (!out || !out->numel || out->layout) return 0;
     for (int i = 0; i < out->ndim; i++)
         if (out->strides[i] == 0 && out->sizes[i] > 1)
             return msa_fail(MSA_RUNTIME_ERROR,

@@ -26,7 +26,6 @@ static msa_tensor *checked_indices(msa_tensor *indices, int64_t rows) {
 
 msa_tensor *embedding_cpu(msa_tensor *weight, msa_tensor *indices, int64_t padding_idx, bool scale_grad_by_freq, bool sparse) {
     if (weight->ndim != 2) return msa_fail_null(MSA_RUNTIME_ERROR, "'weight' must be 2-D");
-    if (sparse) return msa_fail_null(MSA_NOT_IMPLEMENTED, "embedding: sparse=True is not supported; gradients are dense");
     msa_auto msa_tensor *index = checked_indices(indices, weight->sizes[0]), *table = msa_contiguous_values(weight);
     int64_t sizes[MSA_MAX_DIMS];
     if (indices->ndim >= MSA_MAX_DIMS) return msa_fail_null(MSA_RUNTIME_ERROR, "embedding: indices have too many dimensions");

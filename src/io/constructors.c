@@ -12,6 +12,8 @@ static const struct {
 } globals[] = {
     {"torch._utils", "_rebuild_tensor", MSA_GLOBAL_REBUILD_TENSOR},
     {"torch._utils", "_rebuild_tensor_v2", MSA_GLOBAL_REBUILD_TENSOR_V2},
+    {"torch._utils", "_rebuild_sparse_tensor", MSA_GLOBAL_REBUILD_SPARSE},
+    {"torch._utils", "_rebuild_sparse_csr_tensor", MSA_GLOBAL_REBUILD_SPARSE},
     {"torch._utils", "_rebuild_parameter", MSA_GLOBAL_REBUILD_PARAMETER},
     {"torch._utils", "_rebuild_parameter_with_state", MSA_GLOBAL_REBUILD_PARAMETER_STATE},
     {"torch._tensor", "_rebuild_from_type_v2", MSA_GLOBAL_REBUILD_FROM_TYPE},
@@ -118,6 +120,17 @@ static msa_object *rebuild_tensor(msa_document *d, const msa_object *a) {
     msa_auto msa_tensor *t = empty ? msa_tensor_view_strided(empty, (msa_ints){sizes, n}, (msa_ints){strides, n}, offset) : NULL;
     if (!t || (a->count >= 6 && a->items[4]->integer && msa_tensor_set_requires_grad(t, true) != 0)) return NULL;
     return msa_object_new_tensor(d, t, false);
+}
+
+/* (layout, (indices, values, size)), for CSR (layout, (crow_indices, col_indices, values, size)): put together when everything has been read. */
+static msa_object *rebuild_sparse(msa_document *d, const msa_object *a) {
+    if (a->count != 2 || a->items[0]->kind != MSA_OBJECT_LAYOUT || a->items[1]->kind != MSA_OBJECT_TUPLE) return malformed("_rebuild_sparse_tensor");
+    const msa_object *data = a->items[1];
+    if (data->count != (msa_object_says(a->items[0], "sparse_csr") ? 4 : 3)) return malformed("_rebuild_sparse_tensor");
+    for (size_t i = 0; i + 1 < data->count; i++)
+        if (data->items[i]->kind != MSA_OBJECT_TENSOR) return malformed("_rebuild_sparse_tensor");
+    if (data->items[data->count - 1]->kind != MSA_OBJECT_SIZE && data->items[data->count - 1]->kind != MSA_OBJECT_TUPLE) return malformed("_rebuild_sparse_tensor");
+    return msa_object_new_view(d, MSA_OBJECT_SPARSE, a->items, 2);
 }
 
 /* (data, requires_grad, backward_hooks[, state]). */
@@ -245,6 +258,7 @@ msa_object *msa_pickle_call(msa_document *d, const msa_object *function, msa_obj
     switch ((msa_global)function->integer) {
     case MSA_GLOBAL_REBUILD_TENSOR:
     case MSA_GLOBAL_REBUILD_TENSOR_V2: return rebuild_tensor(d, a);
+    case MSA_GLOBAL_REBUILD_SPARSE: return rebuild_sparse(d, a);
     case MSA_GLOBAL_REBUILD_PARAMETER: return rebuild_parameter(d, a, false);
     case MSA_GLOBAL_REBUILD_PARAMETER_STATE: return rebuild_parameter(d, a, true);
     case MSA_GLOBAL_REBUILD_FROM_TYPE: return rebuild_from_type(d, a, options);
@@ -255,6 +269,8 @@ msa_object *msa_pickle_call(msa_document *d, const msa_object *function, msa_obj
     case MSA_GLOBAL_SIZE: return size(d, a);
     case MSA_GLOBAL_DEVICE: return device(d, a);
     case MSA_GLOBAL_GET_LAYOUT:
+        if (a->count == 1 && msa_object_says(a->items[0], "torch.sparse_coo")) return msa_object_new_text(d, MSA_OBJECT_LAYOUT, "sparse_coo", 10);
+        if (a->count == 1 && msa_object_says(a->items[0], "torch.sparse_csr")) return msa_object_new_text(d, MSA_OBJECT_LAYOUT, "sparse_csr", 10);
         if (a->count != 1 || !msa_object_says(a->items[0], "torch.strided")) return malformed("_get_layout");
         return msa_object_new_text(d, MSA_OBJECT_LAYOUT, "strided", 7);
     case MSA_GLOBAL_ORDERED_DICT: return collection(d, MSA_OBJECT_ORDERED_DICT, a);

@@ -17,6 +17,7 @@ typedef enum {
     MSA_GLOBAL_REBUILD_TENSOR,
     MSA_GLOBAL_REBUILD_TENSOR_V2,
     MSA_GLOBAL_REBUILD_PARAMETER,
+    MSA_GLOBAL_REBUILD_SPARSE,
     MSA_GLOBAL_REBUILD_PARAMETER_STATE,
     MSA_GLOBAL_REBUILD_FROM_TYPE,
     MSA_GLOBAL_LOAD_FROM_BYTES,
@@ -109,7 +110,7 @@ static inline bool msa_object_is_text(const msa_object *o) {
 }
 static inline bool msa_object_is_container(const msa_object *o) {
     return (o->kind >= MSA_OBJECT_LIST && o->kind <= MSA_OBJECT_SIZE) || o->kind == MSA_OBJECT_NUMPY_SCALAR ||
-           o->kind == MSA_OBJECT_NUMPY_ARRAY;
+           o->kind == MSA_OBJECT_NUMPY_ARRAY || o->kind == MSA_OBJECT_SPARSE;
 }
 /* Whether text equals the C string. */
 bool msa_object_says(const msa_object *o, const char *text);

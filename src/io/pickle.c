@@ -147,6 +147,7 @@ static int put_empty_hooks(writer *w) { return put_name(w, "collections\nOrdered
 
 static int put_tensor(writer *w, const msa_object *o) {
     const msa_tensor *t = o->tensor;
+    if (t->layout) return msa_refuse_sparse("saving of a document");
     if (msa_storage_make_plain(t->storage) != 0) return -1;
     bool attributes = o->attributes && o->attributes->count;
     if (attributes) {
@@ -231,7 +232,8 @@ static int put_value(writer *w, const msa_object *o) {
         return put_name(w, "torch\nSize") != 0 || put_tuple(w, o->items, o->count) != 0 ? -1 : put(w, "\x85R", 2);
     case MSA_OBJECT_DEVICE: return put_name(w, "torch\ndevice") != 0 || put_text(w, o->text, o->length) != 0 ? -1 : put(w, "\x85R", 2);
     case MSA_OBJECT_LAYOUT:
-        if (put_name(w, "torch.serialization\n_get_layout") != 0 || put_string(w, "torch.strided") != 0) return -1;
+        if (put_name(w, "torch.serialization\n_get_layout") != 0 || put_string(w, msa_object_says(o, "sparse_coo") ? "torch.sparse_coo" : msa_object_says(o, "sparse_csr") ? "torch.sparse_csr" : "torch.strided") != 0)
+            return -1;
         return put(w, "\x85R", 2);
     case MSA_OBJECT_DTYPE:
         snprintf(name, sizeof name, "torch\n%s", msa_dtype_name((msa_dtype)o->detail));

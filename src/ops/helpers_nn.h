@@ -42,4 +42,13 @@ msa_tensor *cross_entropy_gradient(msa_tensor *grad, msa_tensor *self, msa_tenso
                                    msa_tensor *log_sums, msa_tensor *total_weight);
 msa_tensor *embedding_second_gradient(msa_tensor *grad, msa_tensor *indices, int64_t padding_idx);
 
+/* sparse.c: the gradient of a table of `sizes`, sparse on request. */
+msa_tensor *embedding_gradient(msa_tensor *grad, msa_tensor *indices, msa_ints sizes, int64_t padding_idx, bool scale_grad_by_freq, bool sparse);
+/* What of `grad`, sparse or dense, lies where `like` has elements: as a sparse tensor, and its values alone. */
+msa_tensor *sparse_gradient_like(msa_tensor *grad, msa_tensor *like);
+msa_tensor *sparse_gradient_values(msa_tensor *grad, msa_tensor *like);
+/* `values` where `like` has its own. */
+msa_tensor *sparse_with_values(msa_tensor *like, msa_tensor *values);
+msa_tensor *sparse_dense_gradient(msa_tensor *grad);
+
 #endif

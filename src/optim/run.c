@@ -24,6 +24,7 @@ static int check_lengths(const char *op, const msa_tensors *lists, int n_lists, 
 
 static int check_tensor(const char *op, const msa_tensor *p, const msa_tensor *t, int k, int64_t i) {
     const char *name = k == 0 ? "parameter" : k == 1 ? "gradient" : "state";
+    if (t->layout) return msa_fail(MSA_RUNTIME_ERROR, "%s: %s %lld is sparse", op, name, (long long)i);
     if (!msa_is_inexact((msa_dtype)t->dtype) ||
         msa_is_complex((msa_dtype)t->dtype) != msa_is_complex((msa_dtype)p->dtype))
         return msa_fail(MSA_TYPE_ERROR, "%s: %s %lld is %s, its parameter %s", op, name, (long long)i,

@@ -56,6 +56,7 @@ static void delete_capsule(PyObject *capsule) {
 static PyObject *export_tensor(msa_tensor *t) {
     if (t->requires_grad)
         return PyErr_Format(PyExc_RuntimeError, "Can't export tensors that require gradient, use tensor.detach()");
+    if (msa_python_check_strided("to_dlpack", t) != 0) return msa_python_raise();
     exported *e = calloc(1, sizeof *e);
     if (!e) return PyErr_NoMemory();
     void *data = t->numel ? msa_data(t) : NULL;

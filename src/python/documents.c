@@ -112,6 +112,15 @@ static PyObject *build_tensor(builder *b, const msa_object *o) {
     return tensor;
 }
 
+/* The indices can be checked only now that they have been read. */
+static PyObject *build_sparse(builder *b, const msa_object *o) {
+    PyObject *layout = build(b, o->items[0]), *data = layout ? build(b, o->items[1]) : NULL;
+    PyObject *result = data ? call_steal("msadapter.pytorch._utils", "_rebuild_sparse_tensor", Py_BuildValue("(OO)", layout, data)) : NULL;
+    Py_XDECREF(layout);
+    Py_XDECREF(data);
+    return result;
+}
+
 static PyObject *build_array(builder *b, const msa_object *o) {
     if (o->count < 2) return PyErr_Format(PyExc_RuntimeError, "the file holds an unfinished numpy array");
     bool scalar = o->kind == MSA_OBJECT_NUMPY_SCALAR;
@@ -180,8 +189,10 @@ static PyObject *build_value(builder *b, const msa_object *o) {
         Py_XDECREF(text);
         return result;
     case MSA_OBJECT_DTYPE: return msa_python_dtype((msa_dtype)o->detail);
-    case MSA_OBJECT_LAYOUT: return msa_python_strided();
+    case MSA_OBJECT_LAYOUT:
+        return msa_python_layout(msa_object_says(o, "sparse_coo") ? MSA_SPARSE_COO : msa_object_says(o, "sparse_csr") ? MSA_SPARSE_CSR : MSA_STRIDED);
     case MSA_OBJECT_TENSOR: return build_tensor(b, o);
+    case MSA_OBJECT_SPARSE: return build_sparse(b, o);
     case MSA_OBJECT_STORAGE: return build_storage(o);
     case MSA_OBJECT_NUMPY_DTYPE: return call_steal("numpy", "dtype", Py_BuildValue("(N)", text_of(o)));
     case MSA_OBJECT_NUMPY_SCALAR:
@@ -355,6 +366,7 @@ static msa_object *take_dict(taker *k, PyObject *o, msa_object *to) {
 }
 
 static msa_object *take_tensor(taker *k, PyObject *o) {
+    if (msa_python_tensor_of(o)->layout) return foreign(k); /* Python's pickler writes it */
     msa_object *to = checked(msa_object_new_tensor(k->document, msa_python_tensor_of(o), Py_TYPE(o) == k->parameter_class));
     PyObject *dict = ((python_tensor *)o)->dict;
     return to && dict && PyDict_GET_SIZE(dict) ? take_attributes(k, dict, to) : to;

@@ -147,7 +147,7 @@ static const msa_node_class *class_named(const char *name) {
     named_class *c = malloc(sizeof *c + strlen(name) + 1);
     if (!c) return NULL;
     memcpy(c->name, name, strlen(name) + 1);
-    c->cls = (msa_node_class){c->name, python_backward, release_context};
+    c->cls = (msa_node_class){c->name, python_backward, release_context, true};
     c->next = known;
     known = c;
     return &c->cls;

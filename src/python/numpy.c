@@ -153,6 +153,7 @@ static const char *const type_strings[MSA_DTYPES] = {
 
 static PyObject *source_interface(PyObject *self, void *unused) {
     msa_tensor *t = ((array_source *)self)->tensor;
+    if (msa_python_check_strided("numpy", t) != 0) return msa_python_raise();
     void *data = t->numel ? msa_data(t) : t->storage->data;
     if (!data && t->numel) return msa_python_raise();
     t->storage->lent = true;

@@ -389,12 +389,15 @@ static PyTypeObject untyped_type = STORAGE_TYPE("torch.storage.UntypedStorage", 
 static msa_tensor *tensor_of(PyObject *self) { return msa_python_tensor_of(self); }
 
 static PyObject *tensor_storage(PyObject *self, PyObject *unused) {
+    if (msa_python_check_strided("storage", tensor_of(self)) != 0) return msa_python_raise();
     return typed(msa_storage_retain(tensor_of(self)->storage), (msa_dtype)tensor_of(self)->dtype);
 }
 static PyObject *tensor_untyped_storage(PyObject *self, PyObject *unused) {
+    if (msa_python_check_strided("storage", tensor_of(self)) != 0) return msa_python_raise();
     return storage_object(&untyped_type, msa_storage_retain(tensor_of(self)->storage), MSA_NO_DTYPE);
 }
 static PyObject *tensor_share(PyObject *self, PyObject *unused) {
+    if (msa_python_check_strided("share_memory_", tensor_of(self)) != 0) return msa_python_raise();
     return make_shared(tensor_of(self)->storage) == 0 ? Py_NewRef(self) : msa_python_raise();
 }
 static PyObject *tensor_is_shared(PyObject *self, PyObject *unused) { return PyBool_FromLong(tensor_of(self)->storage->release == unmap); }
@@ -407,6 +410,7 @@ static PyObject *tensor_set(PyObject *self, PyObject *args, PyObject *keywords) 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OLOO:set_", names, &source, &offset, &size_object, &stride_object)) return NULL;
     msa_tensor *t = tensor_of(self);
     if (t->requires_grad && msa_grad_enabled()) return PyErr_Format(PyExc_RuntimeError, "set_(): a tensor that requires grad cannot be changed");
+    if (msa_python_check_strided("set_", t) != 0 || (source && msa_python_is_tensor(source) && msa_python_check_strided("set_", tensor_of(source)) != 0)) return msa_python_raise();
     msa_auto msa_tensor *view = NULL;
     if (!source) view = msa_tensor_new(MSA_INTS(0), (msa_dtype)t->dtype);
     else if (msa_python_is_tensor(source)) view = msa_tensor_alias(tensor_of(source));

@@ -9,7 +9,7 @@ static msa_tensor *of(PyObject *self) { return msa_python_tensor_of(self); }
 static PyObject *get_shape(PyObject *self, void *unused) { return msa_python_size(msa_sizes(of(self))); }
 static PyObject *get_dtype(PyObject *self, void *unused) { return msa_python_dtype((msa_dtype)of(self)->dtype); }
 static PyObject *get_device(PyObject *self, void *unused) { return msa_python_device(0, -1); }
-static PyObject *get_layout(PyObject *self, void *unused) { return msa_python_strided(); }
+static PyObject *get_layout(PyObject *self, void *unused) { return msa_python_layout(of(self)->layout); }
 static PyObject *get_ndim(PyObject *self, void *unused) { return PyLong_FromLong(of(self)->ndim); }
 static PyObject *get_itemsize(PyObject *self, void *unused) { return PyLong_FromSize_t(msa_dtype_size((msa_dtype)of(self)->dtype)); }
 static PyObject *get_nbytes(PyObject *self, void *unused) {
@@ -17,6 +17,8 @@ static PyObject *get_nbytes(PyObject *self, void *unused) {
 }
 static PyObject *get_true(PyObject *self, void *unused) { Py_RETURN_TRUE; }
 static PyObject *get_false(PyObject *self, void *unused) { Py_RETURN_FALSE; }
+static PyObject *get_is_sparse(PyObject *self, void *unused) { return PyBool_FromLong(of(self)->layout == MSA_SPARSE_COO); }
+static PyObject *get_is_sparse_csr(PyObject *self, void *unused) { return PyBool_FromLong(of(self)->layout == MSA_SPARSE_CSR); }
 static PyObject *get_none(PyObject *self, void *unused) { Py_RETURN_NONE; }
 
 static PyObject *get_data(PyObject *self, void *unused) {
@@ -96,7 +98,7 @@ PyGetSetDef msa_python_tensor_getset[] = {
     {"shape", get_shape, NULL, "The sizes of the dimensions, a torch.Size.", NULL},
     {"dtype", get_dtype, NULL, "The type of the elements.", NULL},
     {"device", get_device, NULL, "Where the memory is.", NULL},
-    {"layout", get_layout, NULL, "torch.strided.", NULL},
+    {"layout", get_layout, NULL, "torch.strided, torch.sparse_coo or torch.sparse_csr.", NULL},
     {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
@@ -120,8 +122,8 @@ PyGetSetDef msa_python_tensor_getset[] = {
     {"is_vulkan", get_false, NULL, NULL, NULL},
     {"is_meta", get_false, NULL, NULL, NULL},
     {"is_mkldnn", get_false, NULL, NULL, NULL},
-    {"is_sparse", get_false, NULL, NULL, NULL},
-    {"is_sparse_csr", get_false, NULL, NULL, NULL},
+    {"is_sparse", get_is_sparse, NULL, "Whether the layout is torch.sparse_coo.", NULL},
+    {"is_sparse_csr", get_is_sparse_csr, NULL, "Whether the layout is torch.sparse_csr.", NULL},
     {"is_quantized", get_false, NULL, NULL, NULL},
     {"is_nested", get_false, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},

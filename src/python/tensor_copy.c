@@ -1,5 +1,6 @@
 /* Copies of whole tensor objects: deepcopy, and pickles. Tensors are pickled by value, with class and attributes. */
 #include "autograd/internal.h"
+#include "msadapter/ops.h"
 #include "python/tensor.h"
 
 static msa_tensor *of(PyObject *self) { return msa_python_tensor_of(self); }
@@ -13,6 +14,12 @@ static int copy_attributes(PyObject *from, PyObject *to, PyObject *memo) {
     Py_XDECREF(copy);
     Py_XDECREF(deep);
     return status;
+}
+
+/* A copy that nothing records. */
+static msa_tensor *copy_sparse_leaf(msa_tensor *t) {
+    msa_auto msa_tensor *plain = msa_detach(t);
+    return plain ? msa_clone(plain, -1) : NULL;
 }
 
 static PyObject *deepcopy(PyObject *self, PyObject *memo) {
@@ -29,7 +36,7 @@ static PyObject *deepcopy(PyObject *self, PyObject *memo) {
         PyErr_SetString(PyExc_RuntimeError, "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment");
         goto done;
     }
-    msa_tensor *copy = msa_clone_values(t);
+    msa_tensor *copy = t->layout ? copy_sparse_leaf(t) : msa_clone_values(t);
     if (!copy) {
         msa_python_raise();
         goto done;
@@ -43,7 +50,7 @@ static PyObject *deepcopy(PyObject *self, PyObject *memo) {
     }
     msa_tensor *grad = msa_tensor_grad(t);
     if (grad) {
-        msa_auto msa_tensor *grad_copy = msa_clone_values(grad);
+        msa_auto msa_tensor *grad_copy = grad->layout ? copy_sparse_leaf(grad) : msa_clone_values(grad);
         if (!grad_copy || msa_tensor_set_grad(copy, grad_copy) != 0) {
             msa_python_raise();
             Py_CLEAR(result);
@@ -56,6 +63,23 @@ done:
     return result;
 }
 
+/* torch._utils._rebuild_sparse_tensor(layout, (indices, values, size)), for CSR (crow_indices, col_indices, values, size): PyTorch's form. */
+static PyObject *reduce_sparse(PyObject *self, msa_tensor *t) {
+    const msa_sparse *s = msa_sparse_of(t);
+    PyObject *indices = msa_python_wrap(msa_tensor_alias(s->indices)), *columns = s->columns ? msa_python_wrap(msa_tensor_alias(s->columns)) : NULL;
+    PyObject *values = msa_python_wrap(msa_tensor_alias(s->values)), *module = PyImport_ImportModule("msadapter.pytorch._utils");
+    PyObject *function = module ? PyObject_GetAttrString(module, "_rebuild_sparse_tensor") : NULL, *result = NULL;
+    Py_XDECREF(module);
+    if (indices && values && function && (columns || !s->columns))
+        result = columns ? Py_BuildValue("O(N(OOON))", function, msa_python_layout(t->layout), indices, columns, values, msa_python_size(msa_sizes(t)))
+                         : Py_BuildValue("O(N(OON))", function, msa_python_layout(t->layout), indices, values, msa_python_size(msa_sizes(t)));
+    Py_XDECREF(indices);
+    Py_XDECREF(columns);
+    Py_XDECREF(values);
+    Py_XDECREF(function);
+    return result;
+}
+
 /* (bytes, dtype, sizes, requires_grad, class or None, attributes or None) */
 static PyObject *reduce(PyObject *self, PyObject *protocol) {
     msa_tensor *t = of(self);
@@ -63,6 +87,7 @@ static PyObject *reduce(PyObject *self, PyObject *protocol) {
         return PyErr_Format(PyExc_RuntimeError, "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does "
                             "not support crossing process boundaries.  If you just want to transfer the data, call detach() on the "
                             "tensor before serializing (e.g., putting it on the queue).");
+    if (t->layout) return reduce_sparse(self, t);
     msa_auto msa_tensor *plain = msa_contiguous_values(t);
     if (!plain) return msa_python_raise();
     const char *data = plain->numel ? msa_data(plain) : "";

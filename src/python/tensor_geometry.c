@@ -11,7 +11,11 @@ static PyObject *become(PyObject *self, PyObject *view_object) {
     if (!view_object) return NULL;
     msa_tensor *t = msa_python_tensor_of(self), *view = msa_python_tensor_of(view_object);
     PyObject *result = NULL;
-    int status = 0;
+    int status = msa_python_check_strided("a change of geometry in place", t);
+    if (status != 0) {
+        msa_python_raise();
+        goto done;
+    }
     msa_node *node = msa_grad_enabled() && t->requires_grad ? msa_tensor_grad_fn(view, &status) : NULL;
     struct msa_autograd *a = node ? msa_autograd_of(t) : NULL;
     if (status != 0 || (node && !a) || msa_tensor_set_geometry(t, view->ndim, view->sizes, view->strides, view->offset) != 0) {

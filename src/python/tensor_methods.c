@@ -36,6 +36,7 @@ static PyObject *size(PyObject *self, PyObject *args, PyObject *keywords) {
     return ints_or_one(self, args, keywords, of(self)->sizes, true);
 }
 static PyObject *stride(PyObject *self, PyObject *args, PyObject *keywords) {
+    if (msa_python_check_strided("stride", of(self)) != 0) return msa_python_raise();
     return ints_or_one(self, args, keywords, msa_tensor_strides(of(self)), false);
 }
 static PyObject *dim(PyObject *self, PyObject *unused) { return PyLong_FromLong(of(self)->ndim); }
@@ -44,6 +45,7 @@ static PyObject *storage_offset(PyObject *self, PyObject *unused) { return PyLon
 static PyObject *element_size(PyObject *self, PyObject *unused) { return PyLong_FromSize_t(msa_dtype_size((msa_dtype)of(self)->dtype)); }
 
 static PyObject *data_ptr(PyObject *self, PyObject *unused) {
+    if (msa_python_check_strided("data_ptr", of(self)) != 0) return msa_python_raise();
     if (of(self)->numel == 0) return PyLong_FromLong(0);
     void *data = msa_tensor_data(of(self));
     return data ? PyLong_FromVoidPtr(data) : msa_python_raise();
@@ -118,6 +120,7 @@ static PyObject *nested_list(const msa_tensor *t, int d, const char *data, msa_t
 
 PyObject *msa_python_to_list(PyObject *self, PyObject *unused) {
     msa_tensor *t = of(self);
+    if (msa_python_check_strided("tolist", t) != 0) return msa_python_raise();
     const char *data = t->numel ? msa_data(t) : (const char *)t->storage->data;
     if (t->numel && !data) return msa_python_raise();
     /* A 0-dim tensor that walks over the elements. */
@@ -179,6 +182,7 @@ static PyObject *each(PyObject *self, PyObject *other, PyObject *function) {
     if (other && !o) return NULL;
     if (t->requires_grad) return PyErr_Format(PyExc_TypeError, "Can't call apply_() or map_() on Variable that requires grad. Use var.detach().apply_() instead.");
     if (o && !msa_same_sizes(t, o)) return PyErr_Format(PyExc_RuntimeError, "map_(): the tensors must have the same sizes");
+    if (msa_python_check_strided("apply_", t) != 0 || (o && msa_python_check_strided("map_", o) != 0)) return msa_python_raise();
     msa_auto msa_tensor *values = msa_tensor_new(msa_sizes(t), (msa_dtype)t->dtype);
     msa_auto msa_tensor *first = msa_contiguous_values(t), *second = o ? msa_contiguous_values(o) : NULL;
     if (!values || !first || (o && !second)) return msa_python_raise();

@@ -264,6 +264,12 @@ PyObject *msa_python_repr(PyObject *self) {
     int status = 0;
     msa_node *node = t->requires_grad ? msa_tensor_grad_fn(t, &status) : NULL;
     if (status != 0) return msa_python_raise();
+    if (t->layout) {
+        PyObject *module = PyImport_ImportModule("msadapter.pytorch._sparse_text"), *text = NULL;
+        if (module) text = PyObject_CallMethod(module, "text", "Oz", self, node ? node->name : NULL);
+        Py_XDECREF(module);
+        return text;
+    }
     buffer b = {0};
     append_text(&b, "tensor(");
     if (t->numel == 0) {

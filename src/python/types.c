@@ -140,6 +140,7 @@ int msa_python_match_memory_format(PyObject *object, int *format) {
 }
 
 PyObject *msa_python_strided(void) { return Py_NewRef((PyObject *)&layouts[0]); }
+PyObject *msa_python_layout(int layout) { return Py_NewRef((PyObject *)&layouts[layout]); }
 
 static int add_constants(PyObject *module, python_constant *constants, size_t n, PyTypeObject *type) {
     if (PyType_Ready(type) != 0) return -1;

@@ -25,6 +25,7 @@ int msa_python_match_generator(PyObject *object, msa_generator **generator);
 
 PyObject *msa_python_helper(const char *name);   /* a function of _C, for pickles; new reference */
 PyObject *msa_python_device(int kind, int index); /* new reference */
+PyObject *msa_python_layout(int layout);           /* of an msa_layout, new reference */
 PyObject *msa_python_strided(void);               /* torch.strided, new reference */
 int msa_python_add_devices(PyObject *module);
 int msa_python_add_sizes(PyObject *module);

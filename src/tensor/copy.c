@@ -122,6 +122,7 @@ static bool may_overlap(const msa_tensor *a, const msa_tensor *b) { return a->st
 
 int msa_copy_values(msa_tensor *dst, const msa_tensor *src) {
     if (dst == src) return 0;
+    if (dst->layout | src->layout) return msa_refuse_sparse("copying of values");
     int64_t shape[MSA_MAX_DIMS];
     int ndim;
     if (msa_broadcast_sizes("copy_", msa_sizes(dst), msa_sizes(src), shape, &ndim) != 0) return -1;
@@ -197,6 +198,10 @@ msa_tensor *msa_contiguous_values(msa_tensor *t) {
 
 /* A new tensor of t's sizes: in t's order of strides where t is dense without overlaps, contiguous otherwise. */
 static msa_tensor *new_like(const msa_tensor *t, msa_dtype dtype) {
+    if (t->layout) {
+        msa_refuse_sparse("copying of values");
+        return NULL;
+    }
     if (msa_hidden_nhwc(t)) return msa_tensor_new_hidden(t->sizes[0], t->sizes[1], t->sizes[2], t->sizes[3], dtype);
     if (t->contiguous) return msa_tensor_new(msa_sizes(t), dtype);
     int order[MSA_MAX_DIMS];
@@ -237,6 +242,7 @@ msa_tensor *msa_clone_values(msa_tensor *t) {
 }
 
 int msa_fill_values(msa_tensor *t, msa_scalar value) {
+    if (t->layout) return msa_refuse_sparse("filling");
     if (t->numel == 0) return 0;
     char element[16];
     msa_dtype dtype = (msa_dtype)t->dtype;

@@ -28,6 +28,7 @@ struct msa_storage {
     bool resizable;        /* false over foreign memory */
     bool read_only;        /* memory that numpy lends as read-only */
     bool watched;          /* some cache is keyed by this storage: tell it of the end (msa_storage_on_release) */
+    uint8_t layout;        /* msa_layout of every tensor over it; other than MSA_STRIDED: `context` is an msa_sparse, and there are no data */
     bool lent;             /* its address is known outside the library, so writes may go unnoticed */
     uint8_t itemsize;      /* of the hidden layout's elements */
     msa_hidden hidden;
@@ -36,6 +37,15 @@ struct msa_storage {
     void (*release)(void *context); /* NULL: msa_data_free(data) */
     void *context;
 };
+
+/* A tensor that is not strided has sizes, but neither strides nor data of its own. */
+typedef enum { MSA_STRIDED, MSA_SPARSE_COO, MSA_SPARSE_CSR } msa_layout;
+typedef struct {
+    msa_tensor *indices; /* COO: (sparse dims, nnz) of int64. CSR: the rows' beginnings, (rows + 1) of int64 or int32 */
+    msa_tensor *columns; /* CSR: (nnz) of the same type; NULL otherwise */
+    msa_tensor *values;  /* COO: (nnz, dense sizes), CSR: (nnz) */
+    bool coalesced;      /* COO: indices are unique and ascend */
+} msa_sparse;
 
 extern _Thread_local bool msa_inference_mode; /* new tensors can never be recorded */
 
@@ -51,6 +61,7 @@ struct msa_tensor {
     bool wrapped_number; /* made from a Python number: weak in type promotion */
     bool detached_data;  /* came out of `.data`: counts its in-place writes apart */
     bool inference;
+    uint8_t layout; /* msa_layout, the storage's */
     msa_storage *storage;
     int64_t offset;
     int64_t numel;
@@ -123,6 +134,18 @@ int msa_broadcast_sizes(const char *op, msa_ints a, msa_ints b, int64_t *out, in
 int msa_wrap_dim(const char *op, int64_t dim, int ndim);
 /* "[2, 3]" for messages; a thread-local buffer out of a small ring. */
 MSA_API const char *msa_sizes_text(msa_ints sizes);
+
+/* Sparse tensors (sparse.c). What is given is seen without its gradients; nothing is checked. */
+MSA_API msa_tensor *msa_sparse_new(msa_layout layout, msa_ints sizes, msa_tensor *indices, msa_tensor *columns, msa_tensor *values, bool coalesced);
+/* Make the sparse `t` be what the sparse `source` is, of the same sizes or others. */
+MSA_API int msa_sparse_assign(msa_tensor *t, const msa_tensor *source);
+static inline msa_sparse *msa_sparse_of(const msa_tensor *t) { return t->storage->context; }
+static inline bool msa_any_sparse(msa_tensors list) {
+    for (int64_t i = 0; i < list.n; i++)
+        if (list.data[i] && list.data[i]->layout) return true;
+    return false;
+}
+int msa_refuse_sparse(const char *op); /* NotImplementedError; -1 */
 
 /* Copy values with conversion and broadcasting, no autograd: dst[...] = src. */
 MSA_API int msa_copy_values(msa_tensor *dst, const msa_tensor *src);

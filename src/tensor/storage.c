@@ -32,6 +32,7 @@ void msa_storage_release(msa_storage *s) {
 }
 
 int msa_storage_resize(msa_storage *s, size_t bytes) {
+    if (s->layout) return msa_refuse_sparse("resizing of the storage");
     if (bytes <= s->bytes && s->data) {
         s->bytes = bytes;
         return 0;
@@ -49,6 +50,7 @@ int msa_storage_resize(msa_storage *s, size_t bytes) {
 
 int msa_storage_make_plain(msa_storage *s) {
     if (!s->hidden.on) return 0;
+    if (s->layout) return msa_refuse_sparse("access to the storage");
     msa_hidden h = s->hidden;
     void *plain = msa_data_alloc(s->bytes);
     if (!plain) return -1;

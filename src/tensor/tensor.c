@@ -63,9 +63,10 @@ void msa_tensor_release(msa_tensor *t) {
 
 static void settle(msa_tensor *t) {
     int64_t numel = 1, expected = 1;
-    for (int i = 0; i < t->ndim; i++) numel *= t->sizes[i];
-    bool contiguous = true;
-    for (int i = t->ndim - 1; i >= 0 && numel; i--) {
+    /* Sparse tensors may be larger than what a count of elements holds. */
+    for (int i = 0; i < t->ndim; i++) numel = (int64_t)((uint64_t)numel * (uint64_t)t->sizes[i]);
+    bool contiguous = !t->layout;
+    for (int i = t->ndim - 1; i >= 0 && numel && contiguous; i--) {
         if (t->sizes[i] != 1 && t->strides[i] != expected) {
             contiguous = false;
             break;
@@ -83,6 +84,7 @@ msa_tensor *msa_tensor_over(msa_storage *storage, msa_dtype dtype, int64_t offse
     memcpy(t->sizes, sizes, sizeof(int64_t) * (size_t)ndim);
     memcpy(t->strides, strides, sizeof(int64_t) * (size_t)ndim);
     t->storage = msa_storage_retain(storage);
+    t->layout = storage->layout;
     t->dtype = (uint8_t)dtype;
     t->offset = offset;
     settle(t);
@@ -95,6 +97,7 @@ msa_tensor *msa_tensor_alias(const msa_tensor *source) {
     memcpy(t->sizes, source->sizes, sizeof(int64_t) * 2 * (size_t)source->ndim);
     t->storage = msa_storage_retain(source->storage);
     t->dtype = source->dtype;
+    t->layout = source->layout;
     t->device = source->device;
     t->offset = source->offset;
     t->numel = source->numel;
@@ -236,6 +239,10 @@ msa_tensor *msa_tensor_view_strided(msa_tensor *t, msa_ints sizes, msa_ints stri
                                  msa_sizes_text(strides));
     if (offset < 0)
         return msa_fail_null(MSA_RUNTIME_ERROR, "Tensor: invalid storage offset %lld", (long long)offset);
+    if (t->layout) {
+        msa_refuse_sparse("as_strided");
+        return NULL;
+    }
     int64_t elements = span(sizes.n, sizes.data, strides.data), last;
     if (elements < 0 || __builtin_add_overflow(elements, offset, &last) ||
         (elements && (uint64_t)last > t->storage->bytes / msa_dtype_size((msa_dtype)t->dtype)))
@@ -275,6 +282,7 @@ void msa_tensor_set_storage(msa_tensor *t, msa_storage *storage, msa_dtype dtype
     msa_storage_retain(storage);
     msa_storage_release(t->storage);
     t->storage = storage;
+    t->layout = storage->layout;
     t->dtype = (uint8_t)dtype;
 }
 
@@ -282,6 +290,7 @@ int msa_tensor_resize(msa_tensor *t, msa_ints sizes) {
     int64_t numel = checked_numel(sizes);
     if (numel < 0) return -1;
     int64_t strides[MSA_MAX_DIMS];
+    if (t->layout) return msa_refuse_sparse("resize_");
     msa_contiguous_strides((int)sizes.n, sizes.data, strides);
     if (msa_storage_make_plain(t->storage) != 0) return -1;
     size_t needed = (size_t)(numel ? t->offset + numel : 0) * msa_dtype_size((msa_dtype)t->dtype);
@@ -294,6 +303,7 @@ int msa_tensor_item(const msa_tensor *t, msa_scalar *value) {
         return t->numel == 0 ? msa_fail(MSA_RUNTIME_ERROR, "a Tensor with 0 elements cannot be converted to Scalar")
                              : msa_fail(MSA_VALUE_ERROR,
                                         "only one element tensors can be converted to Python scalars");
+    if (t->layout) return msa_refuse_sparse("item");
     const void *p = msa_data(t);
     if (!p) return -1;
     switch ((msa_dtype)t->dtype) {

@@ -43,12 +43,16 @@ def kernels_header(operators):
              '#include "msadapter/ops.h"']
     declared = {}
     for op in operators:
-        if op.work in ("kernel", "view", "function", "mutate"):
-            text = kernel_signature(op, op.how)
-            if declared.setdefault(op.how, text) == text:
+        named = [op.how] if op.work in ("kernel", "view", "function", "mutate") else []
+        named += [name for name in (op.sparse, op.sparse_function) if name not in ("", "through")]
+        for name in named:
+            text = kernel_signature(op, name)
+            if declared.setdefault(name, text) == text:
                 lines.append(text + ";")
             else:
-                raise TableError(f"{op.how} is named by rows with different signatures")
+                raise TableError(f"{name} is named by rows with different signatures")
+        if op.sparse_inplace:
+            lines.append(kernel_signature(op, op.sparse_inplace).replace("msa_tensor *", "int ", 1) + ";")
     return "\n".join(dict.fromkeys(lines)) + "\n"
 
 

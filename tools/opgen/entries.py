@@ -1,5 +1,7 @@
 """Emits the entry points: promotion and checks belong to kernels and loops; here is what surrounds them for autograd."""
 
+import re
+
 from expression import Compiler, Value
 from schema import TableError
 
@@ -39,7 +41,7 @@ class Gradients:
     """What a row's formulas need: edges, saved values, and the code of its backward function."""
 
     def __init__(self, op, operators, helpers):
-        self.op = op
+        self.op, self.helpers = op, helpers
         self.singles = [p for p in op.params if p.is_tensor and any(p.name in names for names, _ in op.grads)]
         self.list = next((p for p in op.params if p.is_list and any(p.name in names for names, _ in op.grads)), None)
         self.saved = {}  # key -> slot
@@ -225,6 +227,11 @@ class Gradients:
                 lines.append(f"{p.c_type}{space}{p.c_name} = msa_node_load_value(node, {slot}).{MEMBER[p.type]};")
         return lines
 
+    def _takes_sparse(self):
+        """Operators refuse sparse gradients themselves; helpers read values without asking."""
+        words = {word for _, text in self.op.grads for word in re.findall(r"[A-Za-z_0-9]+(?=\()", text)}
+        return "true" if self.op.sparse or not {w for w in words & set(self.helpers) if not w.startswith("sparse_")} - {"scaled"} else "false"
+
     def backward_function(self):
         """The static backward function and the node's class."""
         op = self.op
@@ -254,7 +261,7 @@ class Gradients:
             lines += code
             lines.append("}")
         lines += ["return 0;", "}",
-                  f'static const msa_node_class {op.c_name}_class = {{"{op.node or camel(op)}", {op.c_name}_backward, NULL}};']
+                  f'static const msa_node_class {op.c_name}_class = {{"{op.node or camel(op)}", {op.c_name}_backward, NULL, {self._takes_sparse()}}};']
         return lines
 
 
@@ -320,6 +327,8 @@ class EntryWriter:
         call = f"msa_pointwise_{function}({row}, inputs_, params_, {tail}, {target})"
         if "check" in op.row:
             call = f"{op.row['check']}({', '.join(self._arguments(op))}) != 0 ? NULL : {call}"
+        if op.sparse:
+            call = f"sparse_ ? {op.sparse}({', '.join(self._arguments(op))}) : {call}"
         lines.append(f"msa_tensor *computed_ = {call};")
         return lines
 
@@ -332,26 +341,42 @@ class EntryWriter:
         lines = self._null_checks(op, failed)
         guard = ["bool recording_ = msa_grad_mode;", "msa_grad_mode = false;"]
         if op.result == "tensor":
-            return lines + guard + [f"msa_tensor *result = {op.how}({', '.join(args)});", "msa_grad_mode = recording_;",
+            return lines + guard + [f"msa_tensor *result = {self._of_layout(op, op.how)}({', '.join(args)});", "msa_grad_mode = recording_;",
                                     "if (!result) return NULL;"]
         if op.result == "list":
-            return lines + guard + [f"msa_list *result = {op.how}({', '.join(args)});", "msa_grad_mode = recording_;",
+            return lines + guard + [f"msa_list *result = {self._of_layout(op, op.how)}({', '.join(args)});", "msa_grad_mode = recording_;",
                                     "if (!result) return NULL;"]
         if op.result == "tensors":
             clear = [f"for (int i = 0; i < {len(op.results)}; i++) results[i] = NULL;"]
             return lines + clear + guard + [
-                f"int status_ = {op.how}({', '.join(args + ['results'])});", "msa_grad_mode = recording_;",
+                f"int status_ = {self._of_layout(op, op.how)}({', '.join(args + ['results'])});", "msa_grad_mode = recording_;",
                 "if (status_ != 0) {",
                 f"for (int i = 0; i < {len(op.results)}; i++) msa_tensor_release(msa_take(results[i]));", "return -1;", "}"]
         tail = ["result"] if op.result == "scalar" else []
-        return lines + guard + [f"int status_ = {op.how}({', '.join(args + tail)});", "msa_grad_mode = recording_;",
+        return lines + guard + [f"int status_ = {self._of_layout(op, op.how)}({', '.join(args + tail)});", "msa_grad_mode = recording_;",
                                 "if (status_ != 0) return -1;"]
 
-    @staticmethod
-    def _null_checks(op, failed):
+    def _null_checks(self, op, failed, form=""):
         """C callers that pass NULL for a tensor get an error, or pass on the one that made it NULL."""
-        return [f'if (!{p.c_name}) {{ msa_missing_argument("{op.name}", "{p.name}"); {failed} }}'
-                for p in op.params if p.type == "Tensor"]
+        lines = [f'if (!{p.c_name}) {{ msa_missing_argument("{op.name}", "{p.name}"); {failed} }}'
+                 for p in op.params if p.type == "Tensor"]
+        seen = " | ".join(f"msa_any_sparse({p.c_name})" if p.is_list else f"({p.c_name} && {p.c_name}->layout)" if p.optional else f"{p.c_name}->layout"
+                          for p in op.params if p.is_tensor or p.is_list)
+        if not seen or op.sparse == "through":
+            return lines
+        if op.sparse_function and form:
+            return lines if form == "out" and op.work != "pointwise" else lines + [f'if (__builtin_expect({seen}, 0)) {{ msa_refuse_sparse("{op.name}"); {failed} }}']
+        if op.sparse_function:
+            results = {"tensors": ["results"], "scalar": ["result"]}.get(op.result, [])
+            return lines + [f"if (__builtin_expect({seen}, 0)) return {op.sparse_function}({', '.join(self._arguments(op) + results)});"]
+        if op.sparse:
+            return lines + [f"__attribute__((unused)) const bool sparse_ = __builtin_expect({seen}, 0);"]
+        return lines + [f'if (__builtin_expect({seen}, 0)) {{ msa_refuse_sparse("{op.name}"); {failed} }}']
+
+    @staticmethod
+    def _of_layout(op, how):
+        """What is called: the row's work, or what it names for sparse tensors."""
+        return f"(sparse_ ? {op.sparse} : {how})" if op.sparse and op.sparse != "through" else how
 
     def _record(self, op, gradients, has_formulas):
         """Statements that make the node and attach it to the outputs."""
@@ -448,7 +473,7 @@ class EntryWriter:
         lines = [text + " {"] + profiled(op, "_") + node_declaration(op)
         if name.c_name != "self":
             raise TableError("the first parameter of an in-place form is called self")
-        lines += self._null_checks(op, "return NULL;")
+        lines += self._null_checks(op, "return NULL;", "inplace")
         others = [p for p in op.params if (p.is_tensor or p.is_list) and p is not name]
         lines += self._in_place_checks(op, others)
         needs_self = has_formulas and "self" in gradients.saved
@@ -461,10 +486,19 @@ class EntryWriter:
         lines += self._before_write(record, gradients, has_formulas, needs_self)
         failed = "goto failed_;" if record else "return NULL;"
         if op.work == "pointwise":
-            lines += ["{", *self._pointwise(op, "self"), f"if (!computed_) {failed}", "msa_tensor_release(computed_);", "}"]
+            lines += ["{"]
+            if op.sparse_inplace:  # the write itself, where the result would be dense
+                lines += ["if (sparse_ && !self->layout) {", f"if ({op.sparse_inplace}({', '.join(self._arguments(op))}) != 0) {failed}", "} else {"]
+            lines += self._pointwise(op, "self") + [f"if (!computed_) {failed}"]
+            if op.sparse:
+                lines += [f'const int written_ = sparse_ ? msa_write_inplace("{op.name}_", self, computed_) : 0;', "msa_tensor_release(computed_);",
+                          f"if (written_ != 0) {failed}"]
+            else:
+                lines += ["msa_tensor_release(computed_);"]
+            lines += ["}"] * (2 if op.sparse_inplace else 1)
         else:
             lines += ["{", "bool recording_ = msa_grad_mode;", "msa_grad_mode = false;",
-                      f"msa_auto msa_tensor *computed_ = {op.how}({', '.join(self._arguments(op))});",
+                      f"msa_auto msa_tensor *computed_ = {self._of_layout(op, op.how)}({', '.join(self._arguments(op))});",
                       "msa_grad_mode = recording_;",
                       f'if (!computed_ || {"msa_write_resized" if op.resizes else "msa_write_inplace"}("{op.name}_", self, computed_) != 0) {failed}', "}"]
         return lines + self._after_write(record, gradients, has_formulas)
@@ -502,21 +536,27 @@ class EntryWriter:
         record = self._record(op, gradients, has_formulas)
         lines += self._before_write(record, gradients, has_formulas, needs_self)
         lines += ["bool recording_ = msa_grad_mode;", "msa_grad_mode = false;",
-                  f"int status_ = {op.how}({', '.join(self._arguments(op))});", "msa_grad_mode = recording_;",
+                  f"int status_ = {self._of_layout(op, op.how)}({', '.join(self._arguments(op))});", "msa_grad_mode = recording_;",
                   "if (status_ != 0) " + ("goto failed_;" if record else "return NULL;")]
         return lines + self._after_write(record, gradients, has_formulas)
 
     def _out(self, op):
         count = len(op.results)
         outs = ["msa_tensor *out"] if op.result == "tensor" else ["msa_tensor *const *out"]
-        lines = [signature(op, "_out", outs) + " {"] + profiled(op) + self._null_checks(op, "return -1;")
+        lines = [signature(op, "_out", outs) + " {"] + profiled(op) + self._null_checks(op, "return -1;", "out")
         tensors = [p for p in op.params if p.is_tensor or p.is_list]
         condition = " || ".join(Gradients.wants(p) for p in tensors) or "false"
         first = "out" if op.result == "tensor" else "out[0]"
         lines.append(f'if (msa_check_out("{op.name}", {first}, {condition}) != 0) return -1;')
         if op.work == "pointwise":
-            lines += self._pointwise(op, "out", "out")
-            lines += ["if (!computed_) return -1;", "msa_tensor_release(computed_);", "msa_bump_version(out);", "return 0;", "}"]
+            lines += [f'if (out->layout{" && !sparse_" if op.sparse else ""}) return msa_refuse_sparse("{op.name}");']
+            lines += self._pointwise(op, "out", "out") + ["if (!computed_) return -1;"]
+            if op.sparse:
+                lines += [f'const int written_ = sparse_ ? msa_write_out("{op.name}", out, computed_) : 0;', "msa_tensor_release(computed_);",
+                          "if (written_ != 0) return -1;"]
+            else:
+                lines += ["msa_tensor_release(computed_);"]
+            lines += ["msa_bump_version(out);", "return 0;", "}"]
             return lines
         args = ", ".join(p.c_name for p in op.params)
         if op.exact_out:
@@ -544,7 +584,7 @@ class EntryWriter:
         if op.work == "function":
             args = self._arguments(op) + {"tensors": ["results"], "scalar": ["result"]}.get(op.result, [])
             failed = "return NULL;" if op.result in ("tensor", "list") else "return -1;"
-            called = f"{op.how}({', '.join(args)})"
+            called = f"{self._of_layout(op, op.how)}({', '.join(args)})"
             if op.node:
                 called = f'msa_node_named({called}, "{op.node}")'
             lines += self._null_checks(op, failed) + [f"return {called};", "}"]

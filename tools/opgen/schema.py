@@ -29,7 +29,7 @@ OPTIONS = ("dtype? dtype=None", "layout? layout=None", "device? device=None", "b
            "bool requires_grad=False")
 WORKS = ("pointwise", "kernel", "view", "composite", "function", "mutate")
 KEYS = {"op", "forms", "module", "alias", "grad", "nondifferentiable", "options", "autocast", "shard", "mindspore", "doc", "check", "numbers", "resizes", "node",
-        "exact_out", *WORKS}
+        "exact_out", "sparse", "sparse_inplace", "sparse_function", *WORKS}
 AUTOCAST = ("lower", "cuda_lower", "float32", "cpu_float32", "cuda_float32", "promote", "cuda_promote")
 FORMS = {"function", "method", "inplace", "out"}
 C_KEYWORDS = {"default", "float", "double", "int", "long", "short", "char", "register", "signed", "unsigned", "break",
@@ -102,6 +102,10 @@ class Operator:
         if self.autocast and self.autocast not in AUTOCAST:
             raise TableError(f"{self.name}: autocast is one of {', '.join(AUTOCAST)}, not {self.autocast}")
         self.node = row.get("node", "")
+        # What is called when any tensor is sparse: a function of the same signature, or "through" for the work itself; nothing: such calls are refused.
+        self.sparse = row.get("sparse", "")
+        self.sparse_function = row.get("sparse_function", "")  # the same, but recording by itself, as `function` does
+        self.sparse_inplace = row.get("sparse_inplace", "")
         self.resizes = bool(row.get("resizes", False))
         nondifferentiable = row.get("nondifferentiable", "")
         self.never_differentiable = nondifferentiable == "all"

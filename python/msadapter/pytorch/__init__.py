@@ -48,6 +48,11 @@ from msadapter.pytorch import autograd, cuda, fft, random, special  # noqa: E402
 from msadapter.pytorch.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from msadapter.pytorch.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 
+from msadapter.pytorch import sparse  # noqa: E402
+from msadapter.pytorch.sparse._make import _sparse_coo_tensor_unsafe, hspmm, smm, sparse_coo_tensor, sparse_csr_tensor, sspaddmm  # noqa: E402
+
+Tensor.smm, Tensor.sspaddmm = _as_method(smm), _as_method(sspaddmm)
+
 from msadapter.pytorch import nn, optim, serialization, utils  # noqa: E402
 from msadapter.pytorch.serialization import load, save  # noqa: E402
 

@@ -1,14 +1,12 @@
 """What is not there: functions and methods that say so when they are called."""
 
 FUNCTIONS = {
-    "sparse tensors": "hspmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor "
-                      "sspaddmm",
+    "sparse tensors of other layouts than COO and CSR": "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor",
     "quantized tensors": "dequantize quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_max_pool1d "
                          "quantized_max_pool2d",
 }
 METHODS = {
-    "sparse tensors": "coalesce col_indices crow_indices dense_dim indices is_coalesced smm sparse_dim sparse_mask sparse_resize_ "
-                      "sparse_resize_and_clear_ sspaddmm to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values",
+    "sparse tensors of other layouts than COO and CSR": "to_sparse_bsc to_sparse_bsr to_sparse_csc",
     "named dimensions": "align_as align_to refine_names rename rename_",
     "quantized tensors": "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme",
     "complex numbers of half precision": "chalf",

@@ -60,10 +60,6 @@ class Tensor(_C.TensorBase):
         """The class of this tensor's storage."""
         return type(self.storage())
 
-    def to_dense(self, dtype=None):
-        """The tensor itself: all tensors are dense here."""
-        return self if dtype is None else self.to(dtype)
-
     def record_stream(self, stream):
         """Nothing to do: the CPU's memory is never in use by a stream."""
 

@@ -267,6 +267,12 @@ def _pickler_class():
             kind = type(obj)
             if kind.__reduce_ex__ not in (_C.TensorBase.__reduce_ex__, Parameter.__reduce_ex__):
                 return NotImplemented  # the class says itself how
+            if obj.is_sparse:
+                plain = obj.detach()
+                return _Name("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, (plain._indices(), plain._values(), obj.size()))
+            if obj.is_sparse_csr:
+                plain = obj.detach()
+                return _Name("torch._utils", "_rebuild_sparse_csr_tensor"), (obj.layout, (plain.crow_indices(), plain.col_indices(), plain.values(), obj.size()))
             storage = _StorageReference(obj.storage())
             data = obj.detach() if isinstance(obj, Parameter) else obj
             parameter = isinstance(obj, Parameter)

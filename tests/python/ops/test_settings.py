@@ -46,8 +46,8 @@ def test_fake_quantize_rounds_to_levels_and_cuts_the_gradient():
 
 
 def test_absent_kinds_of_tensors_say_so():
-    with pytest.raises(NotImplementedError, match="to_sparse"):
-        torch.ones(2).to_sparse()
+    with pytest.raises(NotImplementedError, match="to_sparse_bsr"):
+        torch.ones(2, 2).to_sparse_bsr((1, 1))
     with pytest.raises(NotImplementedError, match="quantize_per_tensor"):
         torch.quantize_per_tensor(torch.ones(2), 0.1, 0, None)
 

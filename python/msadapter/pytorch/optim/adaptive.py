@@ -37,10 +37,33 @@ class Adagrad(Optimizer):
             state["sum"].share_memory_()
 
     def _step_group(self, group, params, grads):
+        sparse = [i for i, g in enumerate(grads) if g.is_sparse]
+        if sparse:
+            for i in sparse:
+                self._step_sparse(group, params[i], grads[i])
+            dense = [i for i, g in enumerate(grads) if not g.is_sparse]
+            params, grads = [params[i] for i in dense], [grads[i] for i in dense]
         check_dense("Adagrad", grads)
         states = self._states(group, params)
         _C._adagrad_step(params, grads, _pick(states, "sum"), _C._count_steps(_pick(states, "step")), group["lr"], group["lr_decay"],
                          group["weight_decay"], group["eps"], group["maximize"])
+
+
+    def _step_sparse(self, group, p, grad):
+        """The same for the rows that have a gradient alone."""
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        state = self._states(group, [p])[0]
+        rate = group["lr"] / (1 + (_C._count_steps([state["step"]])[0] - 1) * group["lr_decay"])
+        grad = (-grad if group["maximize"] else grad).coalesce()
+        values = grad._values()
+
+        def like_grad(new):
+            return torch._sparse_coo_tensor_unsafe(grad._indices(), new, grad.size())
+
+        state["sum"].add_(like_grad(values.pow(2)))
+        root = state["sum"].sparse_mask(grad)._values().sqrt_().add_(group["eps"])
+        p.add_(like_grad(values / root), alpha=-rate)
 
 
 class RMSprop(Optimizer):
@@ -241,8 +264,10 @@ class ASGD(Optimizer):
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients, which no operator here makes yet. Raises ValueError for options out of range, and from step() RuntimeError
-    for dense gradients and NotImplementedError for sparse ones."""
+    """Adam that moves the rows which have a gradient, and their means, alone. Raises ValueError for options out of range, and from step()
+    RuntimeError for dense gradients."""
+
+    _added_options = {"maximize": False}
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         for name, value in (("learning rate", lr), ("epsilon value", eps)):
@@ -254,10 +279,32 @@ class SparseAdam(Optimizer):
         if sparse:
             raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
 
+    def _new_state(self, group, p):
+        return {"step": 0, "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
+
     def _step_group(self, group, params, grads):
         if any(g.layout is torch.strided for g in grads):
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
-        raise NotImplementedError(f"SparseAdam: gradients of layout {grads[0].layout} are not implemented")
+        beta1, beta2 = group["betas"]
+        for p, grad, state in zip(params, grads, self._states(group, params)):
+            state["step"] += 1
+            grad = (-grad if group["maximize"] else grad).coalesce()
+            values = grad._values()
+            if values.numel() == 0:
+                continue
+
+            def like_grad(new):
+                return torch._sparse_coo_tensor_unsafe(grad._indices(), new, grad.size())
+
+            old_mean = state["exp_avg"].sparse_mask(grad)._values()
+            mean_change = values.sub(old_mean).mul_(1 - beta1)
+            state["exp_avg"].add_(like_grad(mean_change))
+            old_square = state["exp_avg_sq"].sparse_mask(grad)._values()
+            square_change = values.pow(2).sub_(old_square).mul_(1 - beta2)
+            state["exp_avg_sq"].add_(like_grad(square_change))
+            mean, root = mean_change.add_(old_mean), square_change.add_(old_square).sqrt_().add_(group["eps"])
+            rate = group["lr"] * math.sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
+            p.add_(like_grad(-rate * mean / root))
 
 
 __all__ = ["ASGD", "Adadelta", "Adagrad", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SparseAdam"]

@@ -21,6 +21,12 @@ class SGD(Optimizer):
                                   "maximize": maximize, "foreach": foreach, "differentiable": differentiable})
 
     def _step_group(self, group, params, grads):
+        sparse = [i for i, g in enumerate(grads) if g.is_sparse]
+        if sparse:  # one by one: their steps touch the rows that have gradients
+            for i in sparse:
+                self._step_recorded(group, params[i], grads[i], self.state[params[i]])
+            dense = [i for i, g in enumerate(grads) if not g.is_sparse]
+            params, grads = [params[i] for i in dense], [grads[i] for i in dense]
         check_dense("SGD", grads)
         states = [self.state[p] for p in params]
         if group["differentiable"]:

@@ -36,10 +36,8 @@ def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sp
                   include_last_offset=False, padding_idx=None):
     """(result, bag of each index, bag sizes, positions of maxima): sums (mode 0), means (1) or maxima (2) of rows of weight (V, D).
 
-    Raises NotImplementedError for sparse gradients.
+    `sparse` makes the weight's gradient a sparse tensor.
     """
-    if sparse:
-        raise NotImplementedError("embedding_bag: argument 'sparse'=True is not implemented")
     for name, value in (("input", indices), ("offsets", offsets)):
         if value.dtype not in (torch.int64, torch.int32):
             raise RuntimeError(f"Expected tensor for argument '{name}' to have one of the following scalar types: Long, Int; but got "
@@ -56,7 +54,7 @@ def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sp
     n_bags = starts.numel()
     begun = torch.zeros(indices.numel() + 1, dtype=torch.int64).index_add(0, starts, torch.ones_like(starts))
     bag_of = begun[:-1].cumsum(0) - 1
-    rows = torch.embedding(weight, indices, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, False)
+    rows = torch.embedding(weight, indices, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
     keep = torch.ones_like(indices) if padding_idx is None else (indices != padding_idx).long()
     sizes = torch.zeros(n_bags, dtype=torch.int64).index_add(0, bag_of, keep)
     if per_sample_weights is not None:

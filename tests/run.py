@@ -1,8 +1,8 @@
 """Runs every test of the project, part by part, and closes with 'N passed, N failed'.
 
-    .venv/bin/python tests/run.py [part ...]      # c, python, sanitizers, listings, parity; all of them by default
+    .venv/bin/python tests/run.py [part ...]      # c, python, sanitizers, listings, parity, names; all of them by default
 
-Each part prints a line of its own and what failed. `listings` and `parity` run where ../shared is there. A test file that
+Each part prints a line of its own and what failed. `listings`, `parity` and `names` run where ../shared is there. A test file that
 exceeds its time limit counts as one failure. Needs nothing but the standard library; `make test` has built before.
 """
 
@@ -153,7 +153,18 @@ def run_parity():
     return count(text, "passed"), failed, tail(text) if failed else ""
 
 
-PARTS = {"c": run_c, "python": run_python, "sanitizers": run_sanitizers, "listings": run_listings, "parity": run_parity}
+def run_names():
+    """How many of the documented names are there with their parameters: at least as many as tests/parity/names_floor.txt says."""
+    script = SHARED / "parity" / "api_audit.py"
+    if not script.exists():
+        return None
+    _, text = call([sys.executable, script])
+    found, least = count(text, "passed"), int((TOP / "tests" / "parity" / "names_floor.txt").read_text())
+    lost = max(0, least - found)
+    return min(found, least), lost, f"{found} names are there, {least} were before\n{tail(text)}" if lost else ""
+
+
+PARTS = {"c": run_c, "python": run_python, "sanitizers": run_sanitizers, "listings": run_listings, "parity": run_parity, "names": run_names}
 
 
 def main():

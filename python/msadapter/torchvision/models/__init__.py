@@ -1,6 +1,6 @@
-"""torchvision.models: networks for classification, segmentation and video, with torchvision's parameter names and initial values."""
+"""torchvision.models: networks for classification, segmentation, detection, video and optical flow, with torchvision's parameter names and initial values."""
 
-from msadapter.torchvision.models import segmentation, video  # noqa: F401
+from msadapter.torchvision.models import detection, optical_flow, segmentation, video  # noqa: F401
 from msadapter.torchvision.models._api import get_weight  # noqa: F401
 from msadapter.torchvision.models.alexnet import *  # noqa: F403
 from msadapter.torchvision.models.convnext import *  # noqa: F403

@@ -1,7 +1,7 @@
 """Weights that models can be made with, and the functions that make models.
 
-weights.txt lists the published weights, one a line: enum, entry (* marks DEFAULT), file, preprocessing, classes, parameters, smallest picture,
-and what was measured.
+weights.txt lists the published weights, one a line: enum, entry (* marks DEFAULT), file, preprocessing, classes (their number, or whose names they have
+in _meta.py), parameters, smallest picture, and what was measured.
 """
 
 import enum
@@ -10,6 +10,7 @@ import pathlib
 import warnings
 from dataclasses import dataclass, fields
 
+from msadapter.torchvision.models import _meta as _names
 from msadapter.torchvision.transforms import _presets
 
 __all__ = ["WeightsEnum", "Weights", "get_weight"]
@@ -75,7 +76,9 @@ def _rows():
 
 def _meta(classes, parameters, smallest, measured):
     meta = {"num_params": int(parameters)}
-    if classes != "-":
+    if classes in _names.NAMED:
+        meta.update(_names.NAMED[classes], num_classes=len(_names.NAMED[classes]["categories"]))
+    elif classes != "-":
         meta["num_classes"] = int(classes)
     if smallest != "-":
         meta["min_size"] = (int(smallest), int(smallest))
@@ -118,50 +121,62 @@ def get_weight(name):
 
 def override(kwargs, name, value):
     """Sets an argument that the weights decide; ValueError where the caller wants another value."""
-    if kwargs.setdefault(name, value) != value:
+    if kwargs.get(name) is None:
+        kwargs[name] = value
+    if kwargs[name] != value:
         raise ValueError(f"The parameter '{name}' expected value {value} but got {kwargs[name]} instead.")
 
 
-class _Legacy:
-    """pretrained= and positional arguments of torchvision before 0.13."""
+def legacy(name, names, slots, args, kwargs):
+    """The keyword arguments of a call in the manner of torchvision before 0.13, with positional arguments and pretrained=.
 
-    @staticmethod
-    def read(name, slots, args, kwargs):
-        """The keyword arguments, with `slots` filled: parameter of weights -> (old name, the entry that True stands for)."""
-        if len(args) > len(slots) + 1:
-            raise TypeError(f"{name}() takes at most {len(slots) + 1} positional arguments but {len(args)} were given")
-        names = [*slots][:1] + ["progress"] + [*slots][1:]
-        if args:
-            warnings.warn(f"Using {', '.join(names[:len(args)])} as positional parameter(s) is deprecated since 0.13 and may be removed in the future. "
-                          "Please use keyword parameter(s) instead.")
-            kwargs.update(zip(names, args))
-        for new, (old, default) in slots.items():
-            value = kwargs.pop(old, None) if old in kwargs else kwargs.get(new) if isinstance(kwargs.get(new), bool) else None
-            if value is None:
-                continue
-            warnings.warn(f"The parameter '{old}' is deprecated since 0.13 and may be removed in the future, please use '{new}' instead.")
-            kwargs[new] = default if value else None
-        return kwargs
+    names: the keyword parameters in order. slots: parameter of weights -> (old name, the entry that True stands for, or a function of the old value).
+    """
+    if len(args) > len(names):
+        raise TypeError(f"{name}() takes at most {len(names)} positional arguments but {len(args)} were given")
+    if args:
+        warnings.warn(f"Using {', '.join(names[:len(args)])} as positional parameter(s) is deprecated since 0.13 and may be removed in the future. "
+                      "Please use keyword parameter(s) instead.")
+        for given, value in zip(names, args):
+            if given in kwargs:
+                raise TypeError(f"{name}() got multiple values for argument '{given}'")
+            kwargs[given] = value
+    for new, (old, default) in slots.items():
+        value = kwargs.pop(old, None) if old in kwargs else kwargs.get(new) if isinstance(kwargs.get(new), bool) else None
+        if value is None:
+            continue
+        warnings.warn(f"The parameter '{old}' is deprecated since 0.13 and may be removed in the future, please use '{new}' instead.")
+        kwargs[new] = None if not value else default(value) if callable(default) else default
+    return kwargs
 
 
-def builder(name, make, weights, doc, default="IMAGENET1K_V1", prepare=None, finish=None, backbone=None):
+def builder(name, make, weights, doc, default="IMAGENET1K_V1", prepare=None, finish=None, backbone=None, parameters=(), more=()):
     """The function `name(*, weights=None, progress=True, ..., **kwargs)` that makes a model by make(**kwargs) and loads weights into it.
 
     prepare(kwargs, weights) sees the arguments first, finish(model, asked, weights) the model with its weights, asked being the caller's arguments.
-    backbone is (enum, entry) for models that have weights_backbone: those are used where weights is None.
+    default: the entry that pretrained=True stands for, or a function of what stands there instead of True.
+    backbone is (enum, entry) for models that have weights_backbone: those are used where weights is None; with a third element, that is used unless
+    the caller asks for others. parameters and more are names of further parameters, None unless given, before and behind weights_backbone.
     """
-    entry = getattr(weights, default, None)
-    slots = {"weights": ("pretrained", entry)}
+    slots = {"weights": ("pretrained", default if callable(default) else getattr(weights, default, None))}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shown = [inspect.Parameter("weights", keyword, default=None), inspect.Parameter("progress", keyword, default=True)]
     if backbone is not None:
-        slots["weights_backbone"] = ("pretrained_backbone", getattr(*backbone))
+        enum_of_backbone, usual = backbone[0], getattr(*backbone[:2])
+        slots["weights_backbone"] = ("pretrained_backbone", usual)
+        usual = backbone[2] if len(backbone) > 2 else usual
+        shown += [inspect.Parameter(each, keyword, default=None) for each in ("num_classes", *parameters)]
+        shown.append(inspect.Parameter("weights_backbone", keyword, default=usual))
+    shown += [inspect.Parameter(each, keyword, default=None) for each in more]
+    names = [parameter.name for parameter in shown]
 
     def build(*args, **kwargs):
-        kwargs = _Legacy.read(name, slots, args, kwargs)
+        kwargs = legacy(name, names, slots, args, kwargs)
         chosen = weights.verify(kwargs.pop("weights", None))
         progress = kwargs.pop("progress", True)
         asked = dict(kwargs)
         if backbone is not None:
-            chosen_backbone = backbone[0].verify(kwargs.pop("weights_backbone", getattr(*backbone)))
+            chosen_backbone = enum_of_backbone.verify(kwargs.pop("weights_backbone", usual))
             kwargs["weights_backbone"], kwargs["progress"] = None if chosen is not None else chosen_backbone, progress
         if chosen is not None and "num_classes" in chosen.meta:
             override(kwargs, "num_classes", chosen.meta["num_classes"])
@@ -176,17 +191,5 @@ def builder(name, make, weights, doc, default="IMAGENET1K_V1", prepare=None, fin
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"{doc}\n\n    weights: an entry of {weights.__name__} or its name; progress: whether downloads show a bar; the rest goes to the model."
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter("weights", keyword, default=None), inspect.Parameter("progress", keyword, default=True)]
-    if backbone is not None:
-        parameters += [inspect.Parameter("num_classes", keyword, default=None), *_auxiliary_parameters(name),
-                       inspect.Parameter("weights_backbone", keyword, default=getattr(*backbone))]
-    parameters.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
-    build.__signature__ = inspect.Signature(parameters)
+    build.__signature__ = inspect.Signature([*shown, inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)])
     return build
-
-
-def _auxiliary_parameters(name):
-    """aux_loss, of the segmentation models that have it."""
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return [inspect.Parameter("aux_loss", keyword, default=None)] if name.startswith(("fcn", "deeplab")) else []

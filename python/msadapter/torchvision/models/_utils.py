@@ -41,6 +41,11 @@ def small_normal(weight):
     nn.init.normal_(weight, 0, 0.01)
 
 
+def strided(features):
+    """Places in a MobileNet's features where the size halves, with the first and the last one."""
+    return [0] + [i for i, block in enumerate(features) if getattr(block, "_is_cn", False)] + [len(features) - 1]
+
+
 class Classifier(nn.Module):
     """features, avgpool, flattened, classifier."""
 

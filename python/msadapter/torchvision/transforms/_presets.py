@@ -13,7 +13,7 @@ _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 class _Preparation(nn.Module):
     def __repr__(self):
         names = [name for name in ("crop_size", "resize_size", "mean", "std", "interpolation") if hasattr(self, name)]
-        return f"{type(self).__name__}(" + "".join(f"\n    {name}={getattr(self, name)}" for name in names) + "\n)"
+        return f"{type(self).__name__}(" + "".join(f"\n    {name}={getattr(self, name)}" for name in names) + ("\n)" if names else ")")
 
     def _normalised(self, img):
         if not isinstance(img, torch.Tensor):
@@ -71,10 +71,22 @@ class ObjectDetection(_Preparation):
         return F.convert_image_dtype(img, torch.float32)
 
 
+class OpticalFlow(_Preparation):
+    """Two pictures or tensors, of the same size, as floats of [-1, 1]."""
+
+    mean = std = (0.5, 0.5, 0.5)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+    def forward(self, img1, img2):
+        return self._normalised(img1).contiguous(), self._normalised(img2).contiguous()
+
+
 def from_text(text):
-    """The function that makes a preparation: "crop,resize,interpolation", "resize", "HxW,HxW" or "-"."""
-    if text == "-":
-        return ObjectDetection
+    """The function that makes a preparation: "crop,resize,interpolation", "resize", "HxW,HxW", "flow" or "-"."""
+    if text in ("-", "flow"):
+        return ObjectDetection if text == "-" else OpticalFlow
     if "x" in text:
         crop, size = (tuple(map(int, part.split("x"))) for part in text.split(","))
         return partial(VideoClassification, crop_size=crop, resize_size=size)

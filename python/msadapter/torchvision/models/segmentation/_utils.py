@@ -5,7 +5,7 @@ from collections import OrderedDict
 from msadapter.pytorch import nn
 from msadapter.pytorch.nn import functional as F
 from msadapter.torchvision.models import _api, mobilenetv3, resnet
-from msadapter.torchvision.models._utils import IntermediateLayerGetter
+from msadapter.torchvision.models._utils import IntermediateLayerGetter, strided
 
 # enum -> (function that makes the backbone, arguments of it)
 BACKBONES = {
@@ -38,11 +38,6 @@ class FCNHead(nn.Sequential):
         width = in_channels // 4
         super().__init__(nn.Conv2d(in_channels, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), nn.Dropout(0.1),
                          nn.Conv2d(width, channels, 1))
-
-
-def strided(features):
-    """Places in a MobileNet's features where the size halves, with the first and the last one."""
-    return [0] + [i for i, block in enumerate(features) if getattr(block, "_is_cn", False)] + [len(features) - 1]
 
 
 def backbone_of(name, weights, progress, auxiliary):
@@ -78,4 +73,4 @@ def builder(family, model, head, backbone, enum):
         return model(features, head(channels, classes), auxiliary)
 
     return _api.builder(f"{family}_{backbone}", make, enum, f"{model.__name__} on {backbone}.", default="COCO_WITH_VOC_LABELS_V1",
-                        prepare=_with_auxiliary, backbone=(backbone_weights, "IMAGENET1K_V1"))
+                        prepare=_with_auxiliary, backbone=(backbone_weights, "IMAGENET1K_V1"), parameters=("aux_loss",))

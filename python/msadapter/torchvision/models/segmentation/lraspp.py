@@ -5,8 +5,8 @@ from collections import OrderedDict
 from msadapter.pytorch import nn
 from msadapter.pytorch.nn import functional as F
 from msadapter.torchvision.models import _api
-from msadapter.torchvision.models._utils import IntermediateLayerGetter
-from msadapter.torchvision.models.segmentation._utils import BACKBONES, strided
+from msadapter.torchvision.models._utils import IntermediateLayerGetter, strided
+from msadapter.torchvision.models.segmentation._utils import BACKBONES
 
 __all__ = ["LRASPP", "LRASPP_MobileNet_V3_Large_Weights", "lraspp_mobilenet_v3_large"]
 

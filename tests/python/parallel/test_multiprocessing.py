@@ -47,9 +47,10 @@ def test_queues_share_the_memory_of_tensors(strategy):
     process = forked(answer_doubled, inbox, outbox)
     whole = torch.arange(12.0).view(3, 4)
     half, parameter = whole.half(), torch.nn.Parameter(torch.ones(3), requires_grad=False)
-    for sent in (whole, whole.t()[1:], half, parameter, torch.empty(0, 3), torch.tensor(True), torch.ones(2, requires_grad=True)):
+    for sent in (whole, whole.t()[1:], half, parameter, torch.empty(0, 3), torch.tensor(3), torch.ones(2, requires_grad=True)):
         before = sent.detach().clone()
         inbox.put(sent)
+        assert outbox._reader.poll(20)
         got = outbox.get()
         assert type(got) is type(sent) and got.requires_grad == sent.requires_grad
         assert got.shape == sent.shape and got.stride() == sent.stride() and got.storage_offset() == sent.storage_offset()

@@ -11,15 +11,19 @@ except ImportError:
     pass
 
 from msadapter import _C
+from msadapter import pytorch as torch
 from msadapter.pytorch import Tensor, nn
 
 
-def rebuild_tensor(cls, storage, metadata):
+# The classes themselves are not pickled: by their names, torch.Tensor and so on, the receiver might find those of another package.
+
+
+def rebuild_tensor(is_parameter, storage, metadata):
     """A tensor or parameter over `storage`, a TypedStorage; metadata is (offset, size, stride, requires_grad)."""
     offset, size, stride, requires_grad = metadata
-    tensor = _C.empty(0, dtype=storage.dtype).set_(storage, offset, size, stride)
-    if issubclass(cls, nn.Parameter):
-        return cls(tensor, requires_grad=requires_grad)
+    tensor = torch.empty(0, dtype=storage.dtype).set_(storage, offset, size, stride)
+    if is_parameter:
+        return nn.Parameter(tensor, requires_grad=requires_grad)
     return tensor.requires_grad_(requires_grad)
 
 
@@ -31,26 +35,26 @@ def reduce_tensor(tensor):
                            "on the queue).")
     tensor.share_memory_()  # before anybody has a storage object: then the old memory goes at once
     metadata = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
-    return rebuild_tensor, (type(tensor), tensor.storage(), metadata)
+    return rebuild_tensor, (type(tensor) is nn.Parameter, tensor.storage(), metadata)
 
 
-def rebuild_storage_fd(cls, descriptor, size):
+def rebuild_storage_fd(descriptor, size):
     """The UntypedStorage of `size` bytes behind a descriptor that is still the sender's."""
     own = descriptor.detach()
     try:
-        return cls._new_shared_fd_cpu(own, size)
+        return _C.UntypedStorage._new_shared_fd_cpu(own, size)
     finally:
         os.close(own)
 
 
-def rebuild_storage_filename(cls, manager, name, size):
+def rebuild_storage_filename(manager, name, size):
     """The UntypedStorage of `size` bytes that has this name; the message's reference becomes its own."""
-    return cls._new_shared_filename_cpu(manager, name, size)
+    return _C.UntypedStorage._new_shared_filename_cpu(manager, name, size)
 
 
-def rebuild_storage_empty(cls):
+def rebuild_storage_empty():
     """An empty storage."""
-    return cls()
+    return _C.UntypedStorage(0)
 
 
 def rebuild_typed_storage(storage, dtype):
@@ -68,13 +72,13 @@ def reduce_storage(storage):
     from msadapter.pytorch.multiprocessing import get_sharing_strategy
 
     if storage.size() == 0:
-        return rebuild_storage_empty, (type(storage),)
+        return rebuild_storage_empty, ()
     if get_sharing_strategy() == "file_system":
         handle = storage._share_filename_cpu_()
         storage._shared_incref()
-        return rebuild_storage_filename, (type(storage), *handle)
+        return rebuild_storage_filename, handle
     descriptor, size = storage._share_fd_cpu_()
-    return rebuild_storage_fd, (type(storage), multiprocessing.reduction.DupFd(descriptor), size)
+    return rebuild_storage_fd, (multiprocessing.reduction.DupFd(descriptor), size)
 
 
 class _Leaving:

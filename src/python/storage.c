@@ -1,8 +1,7 @@
 /* Storage objects, torch.storage.TypedStorage and UntypedStorage, and the methods of tensors that deal with storages. */
 #include "autograd/internal.h"
+#include "python/sharing.h"
 #include "python/tensor.h"
-
-#include <sys/mman.h>
 
 typedef struct {
     PyObject_HEAD
@@ -289,38 +288,10 @@ CONVERT(bool, MSA_BOOL)
 static PyObject *returns_self(PyObject *self, PyObject *unused) { return Py_NewRef(self); }
 static PyObject *returns_false(PyObject *self, PyObject *unused) { Py_RETURN_FALSE; }
 
-/* Memory that forked processes share. */
-
-static void unmap(void *context) {
-    size_t *block = context;
-    munmap(block, block[0]);
-}
-
-/* Data begins a page's worth of alignment behind the length of the mapping. */
-enum { SHARED_HEADER = 64 };
-
-static int make_shared(msa_storage *s) {
-    if (s->release == unmap) return 0;
-    if (!s->resizable) return 0; /* foreign memory cannot be moved; a mapping of somebody else's may be shared already */
-    if (msa_storage_make_plain(s) != 0) return -1;
-    size_t bytes = s->bytes + SHARED_HEADER;
-    size_t *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (block == MAP_FAILED) return msa_fail(MSA_MEMORY_ERROR, "cannot map %zu bytes of shared memory", bytes);
-    block[0] = bytes;
-    char *data = (char *)block + SHARED_HEADER;
-    memcpy(data, s->data, s->bytes);
-    msa_data_free(s->data);
-    s->data = data;
-    s->release = unmap;
-    s->context = block;
-    s->resizable = false;
-    return 0;
-}
-
 static PyObject *storage_share(PyObject *self, PyObject *unused) {
-    return make_shared(of(self)->storage) == 0 ? Py_NewRef(self) : msa_python_raise();
+    return msa_storage_share(of(self)->storage, msa_python_sharing) == 0 ? Py_NewRef(self) : msa_python_raise();
 }
-static PyObject *storage_is_shared(PyObject *self, PyObject *unused) { return PyBool_FromLong(of(self)->storage->release == unmap); }
+static PyObject *storage_is_shared(PyObject *self, PyObject *unused) { return PyBool_FromLong(msa_storage_is_shared(of(self)->storage)); }
 
 static PyObject *storage_dtype(PyObject *self, void *unused) { return msa_python_dtype(of(self)->dtype); }
 static PyObject *storage_device(PyObject *self, void *unused) { return msa_python_device(0, -1); }
@@ -347,7 +318,7 @@ static PyMethodDef methods[] = {
     {"cpu", returns_self, METH_NOARGS, NULL},
     {"pin_memory", returns_self, METH_NOARGS, NULL},
     {"is_pinned", returns_false, METH_NOARGS, NULL},
-    {"share_memory_", storage_share, METH_NOARGS, "Move the elements to memory that forked processes share."},
+    {"share_memory_", storage_share, METH_NOARGS, "Move the elements to memory that other processes can share."},
     {"is_shared", storage_is_shared, METH_NOARGS, NULL},
     {"untyped", as_untyped, METH_NOARGS, "The same memory as bytes."},
     {"_untyped", as_untyped, METH_NOARGS, NULL},
@@ -398,9 +369,9 @@ static PyObject *tensor_untyped_storage(PyObject *self, PyObject *unused) {
 }
 static PyObject *tensor_share(PyObject *self, PyObject *unused) {
     if (msa_python_check_strided("share_memory_", tensor_of(self)) != 0) return msa_python_raise();
-    return make_shared(tensor_of(self)->storage) == 0 ? Py_NewRef(self) : msa_python_raise();
+    return msa_storage_share(tensor_of(self)->storage, msa_python_sharing) == 0 ? Py_NewRef(self) : msa_python_raise();
 }
-static PyObject *tensor_is_shared(PyObject *self, PyObject *unused) { return PyBool_FromLong(tensor_of(self)->storage->release == unmap); }
+static PyObject *tensor_is_shared(PyObject *self, PyObject *unused) { return PyBool_FromLong(msa_storage_is_shared(tensor_of(self)->storage)); }
 
 /* set_(), set_(tensor), set_(storage), set_(storage or tensor, storage_offset, size, stride=()) */
 static PyObject *tensor_set(PyObject *self, PyObject *args, PyObject *keywords) {
@@ -464,7 +435,7 @@ PyMethodDef msa_python_storage_methods[] = {
     {"storage", tensor_storage, METH_NOARGS, "storage() -> TypedStorage\n\nThe memory that this tensor views."},
     {"_storage", tensor_untyped_storage, METH_NOARGS, NULL},
     {"untyped_storage", tensor_untyped_storage, METH_NOARGS, "untyped_storage() -> UntypedStorage\n\nThe memory that this tensor views, as bytes."},
-    {"share_memory_", tensor_share, METH_NOARGS, "share_memory_() -> Tensor\n\nMove the memory to where forked processes share it."},
+    {"share_memory_", tensor_share, METH_NOARGS, "share_memory_() -> Tensor\n\nMove the memory to where other processes can share it."},
     {"is_shared", tensor_is_shared, METH_NOARGS, "is_shared() -> bool"},
     {"set_", (PyCFunction)(void (*)(void))tensor_set, METH_VARARGS | METH_KEYWORDS,
      "set_(source=None, storage_offset=0, size=None, stride=None) -> Tensor\n\nView other memory from now on. RuntimeError for another dtype."},
@@ -478,6 +449,7 @@ static PyMethodDef functions[] = {
 
 int msa_python_add_storage(PyObject *module) {
     if (PyType_Ready(&msa_python_storage_type) != 0 || PyType_Ready(&untyped_type) != 0) return -1;
+    if (msa_python_add_sharing(module, &msa_python_storage_type) != 0 || msa_python_add_sharing(module, &untyped_type) != 0) return -1;
     if (PyModule_AddObjectRef(module, "TypedStorage", (PyObject *)&msa_python_storage_type) != 0 ||
         PyModule_AddObjectRef(module, "UntypedStorage", (PyObject *)&untyped_type) != 0)
         return -1;

@@ -206,7 +206,7 @@ class _Workers:
                 self.close()
                 raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
             return self._pipes[k].recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # a file that never comes, too, when batches travel as shared memory
             self._fail(k)
 
     def __iter__(self):

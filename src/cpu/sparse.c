@@ -1,7 +1,6 @@
 /* Sparse tensors: COO with indices (sparse dims, nnz) and values (nnz, dense sizes), CSR with one compressed dimension.
  *
  * Values are moved by index_select and added up by index_add, so every type works; what is written here are the loops over indices. */
-#define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "ops/helpers.h"

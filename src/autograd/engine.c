@@ -6,6 +6,8 @@
 #include "autograd/internal.h"
 #include "autograd/profile.h"
 
+#include <stdio.h>
+
 #include "msadapter/ops.h"
 
 typedef struct {

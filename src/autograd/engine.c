@@ -170,8 +170,7 @@ static int deliver(entry *e, uint32_t input, msa_tensor *grad) {
         return 0;
     }
     if ((*slot)->layout | owned->layout) {
-        /* The dense one first: only that way round is there a sum. */
-        msa_tensor *sum = (*slot)->layout ? msa_add(owned, *slot, msa_int(1)) : msa_add(*slot, owned, msa_int(1));
+        msa_tensor *sum = msa_add_layouts(owned, *slot);
         if (!sum) return -1;
         msa_tensor_release(*slot);
         *slot = sum;

@@ -188,4 +188,7 @@ void msa_hooks_free(msa_hook **list);
 uint64_t msa_tensor_add_hook(msa_tensor *t, msa_hook hook); /* MSA_TENSOR_HOOK */
 void msa_tensor_remove_hook(msa_tensor *t, uint64_t id);
 
+/* a + b where either is sparse: the dense one first, for only that way round is there a sum. */
+msa_tensor *msa_add_layouts(msa_tensor *a, msa_tensor *b);
+
 #endif

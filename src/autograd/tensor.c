@@ -44,8 +44,7 @@ static int accumulate(msa_node *node, msa_tensor *const *grads, msa_tensor **res
     struct msa_autograd *a = leaf->autograd;
     if (grad->layout || (a->grad && a->grad->layout)) {
         msa_tensor *sum = !a->grad ? msa_grad_mode ? msa_clone(grad, -1) : msa_detach(grad)
-                          : a->grad->layout && !grad->layout ? msa_add(grad, a->grad, msa_int(1)) /* whichever is dense goes first */
-                          : msa_grad_mode || a->grad->layout ? msa_add(a->grad, grad, msa_int(1)) : msa_add_(a->grad, grad, msa_int(1));
+                          : msa_grad_mode || a->grad->layout ? msa_add_layouts(a->grad, grad) : msa_add_(a->grad, grad, msa_int(1));
         if (!sum) return -1;
         msa_tensor_release(a->grad);
         a->grad = sum;

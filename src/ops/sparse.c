@@ -17,12 +17,15 @@ msa_tensor *coalesce_values(msa_tensor *self) {
     return self->layout == MSA_SPARSE_COO && msa_sparse_of(self)->coalesced ? msa_tensor_retain(self) : msa__coalesce(self);
 }
 
+msa_tensor *msa_add_layouts(msa_tensor *a, msa_tensor *b) {
+    return a->layout && !b->layout ? msa_add(b, a, msa_int(1)) : msa_add(a, b, msa_int(1));
+}
+
 msa_tensor *mm_sparse(msa_tensor *self, msa_tensor *mat2) { return msa__sparse_mm(self, mat2); }
 
 msa_tensor *addmm_sparse(msa_tensor *self, msa_tensor *mat1, msa_tensor *mat2, msa_scalar beta, msa_scalar alpha) {
     msa_auto msa_tensor *product = msa_mm(mat1, mat2), *part = product ? scaled(product, alpha) : NULL, *rest = part ? scaled(self, beta) : NULL;
-    if (!rest) return NULL;
-    return rest->layout && !part->layout ? msa_add(part, rest, msa_int(1)) : msa_add(rest, part, msa_int(1));
+    return rest ? msa_add_layouts(rest, part) : NULL;
 }
 
 msa_tensor *mv_sparse(msa_tensor *self, msa_tensor *vec) {
@@ -38,15 +41,20 @@ msa_tensor *matmul_sparse(msa_tensor *self, msa_tensor *other) {
     return msa_fail_null(MSA_NOT_IMPLEMENTED, "matmul of sparse tensors is there for matrices, not for %dD and %dD", self->ndim, other->ndim);
 }
 
-/* Values alone: every element is one of them or a zero. */
+/* One value for each place, recorded; every other element is a zero. */
+static msa_tensor *values_by_place(msa_tensor *self) {
+    msa_auto msa_tensor *sums = self->layout == MSA_SPARSE_COO ? msa_coalesce(self) : msa_tensor_retain(self);
+    return sums ? msa_values(sums) : NULL;
+}
+
 msa_tensor *sum_sparse(msa_tensor *self, msa_dtype dtype) {
-    msa_auto msa_tensor *sums = self->layout == MSA_SPARSE_COO ? msa_coalesce(self) : msa_tensor_retain(self), *values = sums ? msa_values(sums) : NULL;
+    msa_auto msa_tensor *values = values_by_place(self);
     return values ? msa_sum(values, dtype) : NULL;
 }
 
 msa_tensor *vector_norm_sparse(msa_tensor *self, msa_scalar ord, msa_ints dim, bool keepdim, msa_dtype dtype) {
     if (dim.n > 0 || keepdim) return msa_fail_null(MSA_RUNTIME_ERROR, "norm_sparse currently only supports full reductions, so 'dim' must be empty or contain all dimensions of the input");
-    msa_auto msa_tensor *sums = self->layout == MSA_SPARSE_COO ? msa_coalesce(self) : msa_tensor_retain(self), *values = sums ? msa_values(sums) : NULL;
+    msa_auto msa_tensor *values = values_by_place(self);
     return values ? msa_linalg_vector_norm(values, ord, dim, keepdim, dtype) : NULL;
 }
 

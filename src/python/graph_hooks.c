@@ -38,18 +38,12 @@ static msa_tensor *unpack(void *packed) {
     return t ? t : msa_fail_null(MSA_FOREIGN_ERROR, "a Python exception was raised");
 }
 
-static void drop(void *object) {
-    PyGILState_STATE state = PyGILState_Ensure();
-    Py_DECREF((PyObject *)object);
-    PyGILState_Release(state);
-}
-
 static PyObject *push_saved_hooks(PyObject *module, PyObject *args) {
     PyObject *pack_hook, *unpack_hook;
     if (!PyArg_ParseTuple(args, "OO", &pack_hook, &unpack_hook)) return NULL;
     saved_hooks *hooks = PyMem_Calloc(1, sizeof *hooks);
     if (!hooks) return PyErr_NoMemory();
-    *hooks = (saved_hooks){top, Py_NewRef(pack_hook), Py_NewRef(unpack_hook), {pack, unpack, drop, hooks}};
+    *hooks = (saved_hooks){top, Py_NewRef(pack_hook), Py_NewRef(unpack_hook), {pack, unpack, msa_python_drop, hooks}};
     top = hooks;
     msa_packer_now = &hooks->packer;
     Py_RETURN_NONE;
@@ -99,7 +93,7 @@ static PyObject *set_anomaly_watch(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "ppOO", &on, &check_nan, &on_note, &on_report)) return NULL;
     Py_XSETREF(note_hook, Py_NewRef(on_note));
     Py_XSETREF(report_hook, Py_NewRef(on_report));
-    watch = (msa_anomaly_watch){note, report, drop, check_nan};
+    watch = (msa_anomaly_watch){note, report, msa_python_drop, check_nan};
     msa_watch_anomalies(on ? &watch : NULL);
     Py_RETURN_NONE;
 }

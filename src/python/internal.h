@@ -28,6 +28,7 @@ msa_tensor *msa_python_unwrap(PyObject *object);
 static inline int msa_python_is_tensor(PyObject *object) {
     return Py_TYPE(object) == msa_python_tensor_class || PyObject_TypeCheck(object, &msa_python_tensor_type);
 }
+void msa_python_drop(void *object); /* a reference that the engine held; from any thread */
 /* NotImplementedError for a sparse tensor, where memory of its own is needed; -1. */
 static inline int msa_python_check_strided(const char *op, const msa_tensor *t) { return t->layout ? msa_refuse_sparse(op) : 0; }
 /* Turn the library's error into a Python exception; always NULL. */

@@ -118,6 +118,12 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+void msa_python_drop(void *object) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF((PyObject *)object);
+    PyGILState_Release(state);
+}
+
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "msadapter._C", .m_doc = "The engine, as Python calls it.", .m_size = -1, .m_methods = functions};
 

@@ -17,12 +17,6 @@ static void *call_stack(void) {
     return lines;
 }
 
-static void drop(void *object) {
-    PyGILState_STATE state = PyGILState_Ensure();
-    Py_DECREF((PyObject *)object);
-    PyGILState_Release(state);
-}
-
 static PyObject *start(PyObject *module, PyObject *args) {
     int shapes;
     PyObject *stack;
@@ -63,7 +57,7 @@ static PyObject *stop(PyObject *module, PyObject *unused) {
         if (item) PyList_SET_ITEM(list, i, item);
         else Py_CLEAR(list);
     }
-    msa_profile_free(events, n, drop);
+    msa_profile_free(events, n, msa_python_drop);
     return list;
 }
 
@@ -79,15 +73,12 @@ static PyObject *leave(PyObject *module, PyObject *number) {
     Py_RETURN_NONE;
 }
 
-static PyObject *profiling(PyObject *module, PyObject *unused) { return PyBool_FromLong(msa_is_profiling()); }
-
 static PyMethodDef functions[] = {
     {"_profile_start", start, METH_VARARGS, "_profile_start(shapes, stack): events of this thread from now on, with what stack(), if not None, says for each."},
     {"_profile_stop", stop, METH_NOARGS,
      "[(name, kind, start ns, end ns, index of the parent or -1, thread, bytes, number of the node or -1, shapes, stack)] in the order of their beginning."},
     {"_profile_enter", enter, METH_O, "A block of the user's begins; a number for _profile_leave."},
     {"_profile_leave", leave, METH_O, NULL},
-    {"_profiling", profiling, METH_NOARGS, "Whether somebody profiles, in some thread."},
     {NULL, NULL, 0, NULL},
 };
 

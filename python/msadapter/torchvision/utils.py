@@ -131,13 +131,7 @@ def draw_bounding_boxes(image, boxes, labels=None, colors=None, fill=False, widt
     return _from_picture(picture)
 
 
-@torch.no_grad()
-def draw_segmentation_masks(image, masks, alpha=0.8, colors=None):
-    """A uint8 picture (3, H, W) under boolean `masks` (N, H, W) or (H, W); `alpha` 1 hides the picture.
-
-    `colors` is one colour for all masks or a list, as for draw_bounding_boxes. Raises TypeError for anything but a tensor, ValueError for
-    other shapes, types and too few colours.
-    """
+def _check_rgb(image):
     if not isinstance(image, torch.Tensor):
         raise TypeError(f"The image must be a tensor, got {type(image)}")
     if image.dtype != torch.uint8:
@@ -146,6 +140,16 @@ def draw_segmentation_masks(image, masks, alpha=0.8, colors=None):
         raise ValueError("Pass individual images, not batches")
     if image.size(0) != 3:
         raise ValueError("Pass an RGB image. Other Image formats are not supported")
+
+
+@torch.no_grad()
+def draw_segmentation_masks(image, masks, alpha=0.8, colors=None):
+    """A uint8 picture (3, H, W) under boolean `masks` (N, H, W) or (H, W); `alpha` 1 hides the picture.
+
+    `colors` is one colour for all masks or a list, as for draw_bounding_boxes. Raises TypeError for anything but a tensor, ValueError for
+    other shapes, types and too few colours.
+    """
+    _check_rgb(image)
     if masks.ndim == 2:
         masks = masks.unsqueeze(0)
     if masks.ndim != 3:
@@ -182,14 +186,7 @@ def draw_keypoints(image, keypoints, connectivity=None, colors=None, radius=2, w
     """
     from PIL import ImageDraw
 
-    if not isinstance(image, torch.Tensor):
-        raise TypeError(f"The image must be a tensor, got {type(image)}")
-    if image.dtype != torch.uint8:
-        raise ValueError(f"The image dtype must be uint8, got {image.dtype}")
-    if image.dim() != 3:
-        raise ValueError("Pass individual images, not batches")
-    if image.size(0) != 3:
-        raise ValueError("Pass an RGB image. Other Image formats are not supported")
+    _check_rgb(image)
     if keypoints.ndim != 3:
         raise ValueError("keypoints must be of shape (num_instances, K, 2)")
     picture = _to_picture(image)

@@ -18,6 +18,13 @@ def _stack():
     return lines
 
 
+def _refuse_options(with_flops, experimental_config):
+    if with_flops:
+        raise NotImplementedError("profile: with_flops is not supported")
+    if experimental_config is not None:
+        raise NotImplementedError("profile: experimental_config is not supported")
+
+
 class record_function:
     """A block, or a function's calls, under a name of the user's own in the profile: `with record_function("forward"): ...`."""
 
@@ -50,10 +57,7 @@ class profile:
 
     def __init__(self, enabled=True, *, use_cuda=False, record_shapes=False, with_flops=False, profile_memory=False, with_stack=False,
                  with_modules=False, use_kineto=False, use_cpu=True, experimental_config=None):
-        if with_flops:
-            raise NotImplementedError("profile: with_flops is not supported")
-        if experimental_config is not None:
-            raise NotImplementedError("profile: experimental_config is not supported")
+        _refuse_options(with_flops, experimental_config)
         self.enabled, self.use_cuda, self.use_cpu, self.with_modules = enabled, use_cuda, use_cpu, with_modules
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.entered, self.function_events = False, None

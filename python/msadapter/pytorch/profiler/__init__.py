@@ -10,7 +10,7 @@ import warnings
 from enum import Enum
 
 from msadapter import _C
-from msadapter.pytorch.autograd.profiler import _stack, record_function
+from msadapter.pytorch.autograd.profiler import _refuse_options, _stack, record_function
 from msadapter.pytorch.autograd.profiler_util import events_of
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]
@@ -75,10 +75,7 @@ class profile:
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False, with_stack=False,
                  with_flops=False, with_modules=False, experimental_config=None, use_cuda=None):
-        if with_flops:
-            raise NotImplementedError("profile: with_flops is not supported")
-        if experimental_config is not None:
-            raise NotImplementedError("profile: experimental_config is not supported")
+        _refuse_options(with_flops, experimental_config)
         self.activities = set(activities) if activities else supported_activities()
         if use_cuda is not None:
             warnings.warn("use_cuda is deprecated, use activities argument instead")

@@ -33,15 +33,11 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
     __tracebackhide__ = True  # of pytest
     options = {"allow_subclasses": allow_subclasses, "rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_device": check_device,
                "check_dtype": check_dtype, "check_layout": check_layout, "check_stride": check_stride}
-    first = None
-    for place, compare in list(_comparisons(actual, expected, (), options)):
+    for place, compare in list(_comparisons(actual, expected, (), options)):  # all structures before any values
         try:
             compare()
         except _Mismatch as mismatch:
-            first = (mismatch, place)
-            break
-    if first:
-        raise _error(*first, msg)
+            raise _error(mismatch, place, msg) from None
 
 
 def _error(mismatch, place, msg=None):

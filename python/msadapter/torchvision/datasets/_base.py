@@ -67,13 +67,6 @@ class Collection(VisionDataset):
             for file in files(key):
                 fetch(file, self._download_root)
 
-    def _transformed(self, sample, target):
-        if self.transform is not None:
-            sample = self.transform(sample)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
-        return sample, target
-
 
 class Pictures(Collection):
     """A list of (file, target), read as RGB."""

@@ -21,11 +21,7 @@ class FakeData(VisionDataset):
         picture = torch.randn(*self.image_size)
         target = torch.randint(0, self.num_classes, size=(1,), dtype=torch.int64)[0]
         torch.set_rng_state(state)
-        picture = functional.to_pil_image(picture)
-        if self.transform is not None:
-            picture = self.transform(picture)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
+        picture, target = self._transformed(functional.to_pil_image(picture), target)
         return picture, int(target)
 
     def __len__(self):

@@ -41,6 +41,9 @@ class VisionDataset(Dataset):
             transforms = StandardTransform(transform, target_transform)
         self.transforms = transforms
 
+    def _transformed(self, sample, target):
+        return StandardTransform(self.transform, self.target_transform)(sample, target)
+
     def __repr__(self):
         body = [f"Number of datapoints: {len(self)}"]
         if self.root is not None:

@@ -15,6 +15,11 @@ def _channels(img):
     return img.shape[-3] if img.dim() > 2 else 1
 
 
+def _check_dimensions(img):
+    if img.dim() < 3:
+        raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.dim()}")
+
+
 def _check_channels(img, allowed, name):
     if _channels(img) not in allowed:
         raise TypeError(f"{name}: input image tensor permitted channel values are {list(allowed)}, but found {_channels(img)}")
@@ -133,8 +138,7 @@ def invert(img):
         from PIL import ImageOps
 
         return ImageOps.invert(img)
-    if img.dim() < 3:
-        raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.dim()}")
+    _check_dimensions(img)
     _check_channels(img, (1, 3), "invert")
     return (int(_bound(img)) if not img.is_floating_point() else _bound(img)) - img
 
@@ -148,8 +152,7 @@ def posterize(img, bits):
         from PIL import ImageOps
 
         return ImageOps.posterize(img, bits)
-    if img.dim() < 3:
-        raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.dim()}")
+    _check_dimensions(img)
     if img.dtype != torch.uint8:
         raise TypeError(f"Only torch.uint8 image tensors are supported, but found {img.dtype}")
     _check_channels(img, (1, 3), "posterize")
@@ -204,8 +207,7 @@ def autocontrast(img):
         from PIL import ImageOps
 
         return ImageOps.autocontrast(img)
-    if img.dim() < 3:
-        raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.dim()}")
+    _check_dimensions(img)
     _check_channels(img, (1, 3), "autocontrast")
     bound, dtype = _bound(img), img.dtype if img.is_floating_point() else torch.float32
     low, high = img.amin(dim=(-2, -1), keepdim=True).to(dtype), img.amax(dim=(-2, -1), keepdim=True).to(dtype)

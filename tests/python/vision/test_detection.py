@@ -432,6 +432,12 @@ def test_bad_arguments():
             (lambda: detection.keypointrcnn_resnet50_fpn(weights="COCO_V1", num_keypoints=3), ValueError)):
         with pytest.raises(error):
             make()
+    with pytest.raises(KeyError):
+        detection.backbone_utils.resnet_fpn_backbone(backbone_name="resnet99", weights=None)
+    with pytest.raises(TypeError):
+        detection.backbone_utils.resnet_fpn_backbone(backbone_name="resnet18")
+    with pytest.raises(IndexError):
+        faster(OURS).eval()([])
     with pytest.warns(UserWarning, match="trainable_backbone_layers has no effect"):
         detection.ssdlite320_mobilenet_v3_large(weights_backbone=None, trainable_backbone_layers=2)
 

@@ -96,14 +96,16 @@ _ENUMS = {}
 def enums(*names):
     """The enums of these names, made from weights.txt."""
     if not _ENUMS:
-        found = {}
+        found, defaults = {}, {}
         for name, entry, file, preparation, *facts in _rows():
             weights = Weights(_URL + file, _presets.from_text(preparation), _meta(*facts))
             entries = found.setdefault(name, {})
             entries[entry.rstrip("*")] = weights
             if entry.endswith("*"):
-                entries["DEFAULT"] = weights
+                defaults[name] = weights
         for name, entries in found.items():
+            if name in defaults:
+                entries["DEFAULT"] = defaults[name]
             _ENUMS[name] = WeightsEnum(name, entries, module=__package__, qualname=name)
     return tuple(_ENUMS[name] for name in names) if len(names) > 1 else _ENUMS[names[0]]
 

@@ -40,7 +40,7 @@ def _as_before(function):
 @_as_before
 def resnet_fpn_backbone(*, backbone_name, weights, norm_layer=FrozenBatchNorm2d, trainable_layers=3, returned_layers=None, extra_blocks=None):
     """A ResNet by name with a pyramid of 256 channels over the stages `returned_layers`, 1 to 4. The last trainable_layers of 5 parts learn."""
-    backbone = getattr(resnet, backbone_name)(weights=weights, norm_layer=norm_layer)
+    backbone = vars(resnet)[backbone_name](weights=weights, norm_layer=norm_layer)
     return _resnet_fpn_extractor(backbone, trainable_layers, returned_layers, extra_blocks)
 
 
@@ -84,7 +84,7 @@ def freeze(features, stages, trainable_layers):
 def mobilenet_backbone(*, backbone_name, weights, fpn, norm_layer=FrozenBatchNorm2d, trainable_layers=2, returned_layers=None, extra_blocks=None):
     """A MobileNet by name, with a pyramid of 256 channels over `returned_layers` or, without fpn, one map of them. The last trainable_layers learn."""
     module = mobilenetv2 if hasattr(mobilenetv2, backbone_name) else mobilenetv3
-    backbone = getattr(module, backbone_name)(weights=weights, norm_layer=norm_layer)
+    backbone = vars(module)[backbone_name](weights=weights, norm_layer=norm_layer)
     return _mobilenet_extractor(backbone, fpn, trainable_layers, returned_layers, extra_blocks)
 
 

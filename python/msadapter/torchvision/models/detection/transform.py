@@ -101,9 +101,10 @@ class GeneralizedRCNNTransform(nn.Module):
 
     def batch_images(self, images, size_divisible=32):
         """Pictures (C, H, W) as one tensor (N, C, H', W'), filled up with 0."""
+        first = images[0]
         channels, height, width = self.max_by_axis([list(image.shape) for image in images])
         stride = float(size_divisible)
-        batch = images[0].new_full((len(images), channels, int(math.ceil(height / stride) * stride), int(math.ceil(width / stride) * stride)), 0)
+        batch = first.new_full((len(images), channels, int(math.ceil(height / stride) * stride), int(math.ceil(width / stride) * stride)), 0)
         for place, image in zip(batch, images):
             place[:image.shape[0], :image.shape[1], :image.shape[2]].copy_(image)
         return batch

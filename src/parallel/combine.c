@@ -4,8 +4,8 @@
 #include "tensor/convert.h"
 
 bool msa_can_combine(msa_reduce_op op, msa_dtype dtype) {
-    if (msa_dtype_is_complex(dtype)) return op == MSA_SUM;
-    return op < MSA_BAND || !msa_dtype_is_floating(dtype);
+    if (msa_is_complex(dtype)) return op == MSA_SUM;
+    return op < MSA_BAND || !msa_is_floating(dtype);
 }
 
 #define EACH(EXPRESSION) \

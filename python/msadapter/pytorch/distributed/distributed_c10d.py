@@ -38,7 +38,7 @@ def get_debug_level():
 
 
 def set_debug_level(arg0, /):
-    """Set the DebugLevel. DETAIL makes every collective a checked one: all processes have to call the same one with the same shapes."""
+    """Set the DebugLevel. It is kept for those who ask; sizes of messages are compared at every level."""
     global _debug_level
     if not isinstance(arg0, DebugLevel):
         raise TypeError(f"set_debug_level() expects a DebugLevel, not {type(arg0).__name__}")

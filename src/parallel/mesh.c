@@ -585,13 +585,14 @@ msa_request *msa_mesh_receive(msa_mesh *m, int from, uint64_t tag, void *data, s
     pthread_mutex_lock(&m->lock);
     message *k = NULL;
     int open = 0;
-    for (int i = from < 0 ? 0 : from; i < (from < 0 ? m->size : from + 1) && !k; i++) {
+    bool failed = tag >= m->aborted_from;
+    for (int i = from < 0 ? 0 : from; i < (from < 0 ? m->size : from + 1) && !k && !failed; i++) {
         k = find_kept(&m->peers[i], tag);
         if (k) r->peer = i;
         open += m->peers[i].socket >= 0;
     }
     if (k) deliver(r, k);
-    else if (tag >= m->aborted_from) finish(r, m->abort_text);
+    else if (failed) finish(r, m->abort_text);
     else if (!open) finish(r, from < 0 ? "Connection closed by all peers" : m->peers[from].error);
     else append(from < 0 ? &m->from_any_end : &m->peers[from].receiving_end, r);
     pthread_mutex_unlock(&m->lock);

@@ -541,12 +541,16 @@ class TCPStore(Store):
         self._wait([_key("wait", key) for key in keys], self._timeout if timeout is None else timeout)
 
     def _wait(self, keys, timeout):
-        seconds = _seconds(timeout)
-        there, value = self._ask(b"w", str(round(seconds * 1000)).encode(), str(len(keys)).encode(), *(key.encode() for key in keys), answers=2,
-                                 seconds=seconds)
-        if not there:
-            raise RuntimeError("Socket Timeout")
-        return value
+        deadline = time.monotonic() + _seconds(timeout)
+        while True:  # in short turns, so that other threads can use the connection too
+            seconds = min(max(deadline - time.monotonic(), 0), 0.2)
+            fields = [str(round(seconds * 1000)), str(len(keys)), *keys]
+            there, value = self._ask(b"w", *(field.encode() for field in fields), answers=2, seconds=seconds)
+            if there:
+                return value
+            if time.monotonic() >= deadline:
+                raise RuntimeError("Socket Timeout")
+            time.sleep(0.001)
 
     def delete_key(self, key):
         return bool(self._ask(b"d", _key("delete_key", key).encode())[0])

@@ -193,6 +193,7 @@ void msa_group_release(msa_group *g) {
     for (msa_work *w = dropped; w; w = w->next_dropped)
         if (w->request && w->sends && msa_request_wait(w->request, msa_deadline(1000)) != 0) msa_error_clear();
     free_taken(dropped);
+    msa_mesh_stop(g->mesh);
     unhold(g);
 }
 

@@ -70,7 +70,7 @@ struct msa_mesh {
     msa_mesh *next; /* of all meshes of the process */
     pid_t process;
     int rank, size, wake;
-    bool closing;
+    bool closing, stopped;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -290,23 +290,6 @@ static void wake(msa_mesh *m) {
     uint64_t one = 1;
     ssize_t ignored = write(m->wake, &one, sizeof one);
     (void)ignored; /* full: it is awake */
-}
-
-void msa_mesh_close(msa_mesh *m) {
-    if (m->process != getpid()) return; /* a fork's child: the memory stays, there is nothing else */
-    pthread_mutex_lock(&meshes_lock);
-    for (msa_mesh **at = &meshes; *at; at = &(*at)->next)
-        if (*at == m) {
-            *at = m->next;
-            break;
-        }
-    pthread_mutex_unlock(&meshes_lock);
-    pthread_mutex_lock(&m->lock);
-    m->closing = true;
-    pthread_mutex_unlock(&m->lock);
-    wake(m);
-    pthread_join(m->thread, NULL);
-    free_mesh(m);
 }
 
 /* Requests. What follows runs with the lock held. */
@@ -669,4 +652,28 @@ void msa_mesh_hang_up(msa_mesh *m, const char *why) {
     pthread_mutex_lock(&m->lock);
     for (int i = 0; i < m->size; i++) hang_up(m, &m->peers[i], why);
     pthread_mutex_unlock(&m->lock);
+}
+
+void msa_mesh_stop(msa_mesh *m) {
+    if (m->process != getpid() || m->stopped) return; /* in a fork's child the memory stays, there is nothing else */
+    m->stopped = true;
+    pthread_mutex_lock(&meshes_lock);
+    for (msa_mesh **at = &meshes; *at; at = &(*at)->next)
+        if (*at == m) {
+            *at = m->next;
+            break;
+        }
+    pthread_mutex_unlock(&meshes_lock);
+    pthread_mutex_lock(&m->lock);
+    m->closing = true;
+    pthread_mutex_unlock(&m->lock);
+    wake(m);
+    pthread_join(m->thread, NULL);
+    msa_mesh_hang_up(m, "the process group has been destroyed");
+}
+
+void msa_mesh_close(msa_mesh *m) {
+    if (m->process != getpid()) return;
+    msa_mesh_stop(m);
+    free_mesh(m);
 }

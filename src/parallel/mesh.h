@@ -24,7 +24,9 @@ MSA_API int msa_mesh_listen(const char *host, int *port);
 /* Connect with all others. `hosts` and `ports` tell where each listens; `token` is this mesh's and no other's. The listening socket
  * is closed in any case. */
 MSA_API msa_mesh *msa_mesh_connect(int listener, int rank, int size, const char *const *hosts, const int *ports, uint64_t token, int64_t timeout_ms);
-/* What has been sent is still delivered. Nobody may be waiting any more. */
+/* End all connections: what has been sent is still delivered, what is waited for fails. */
+MSA_API void msa_mesh_stop(msa_mesh *mesh);
+/* Stop, and free it. There are no requests any more. */
 MSA_API void msa_mesh_close(msa_mesh *mesh);
 
 int msa_mesh_rank(const msa_mesh *mesh);

@@ -368,8 +368,6 @@ def test_a_process_that_leaves_is_an_error_for_the_others(together, tmp_path):
     def member(rank, path):
         dist.init_process_group("gloo", init_method=f"file://{path}/store", rank=rank, world_size=3)
         if rank == 2:
-            from multiprocessing import Process
-
             child = mp.get_context("fork").Process(target=time.sleep, args=(8,))  # it must not keep the connections open
             child.start()
             (path / "child").write_text(str(child.pid))
@@ -438,3 +436,55 @@ def test_processes_find_each_other_by_urls(tmp_path):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     mp.start_processes(by_url, (port, tmp_path), nprocs=2, start_method="fork")
+
+
+def test_a_mesh_sends_strangers_away_and_does_not_wait_for_ever():
+    from msadapter import _C
+    from msadapter.pytorch.distributed import ProcessGroupGloo
+
+    store, groups = dist.HashStore(), {}
+
+    def member(rank):
+        groups[rank] = ProcessGroupGloo(store, rank, 2, timedelta(seconds=10))
+
+    first = threading.Thread(target=member, args=(0,))
+    first.start()
+    port = int(store.get("rank_0").decode().split()[0])
+    for nonsense in (b"", b"x" * 100, struct.pack("<IIQQ", 0x6D736132, 1, 12345, 0)):  # the last: a greeting with another token
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.sendall(nonsense)
+    member(1)
+    first.join()
+    a, b = torch.ones(3), torch.full((3,), 2.0)
+    works = [groups[0].allreduce([a]), groups[1].allreduce([b])]
+    assert all(work.wait() for work in works) and a.tolist() == b.tolist() == [3, 3, 3]
+    groups[1].close()
+    raises("losed by peer", groups[0].recv(a, 1).wait)
+    raises("destroyed", groups[1].barrier)
+    groups[0].close()
+    listener, port = _C._mesh_listen("127.0.0.1")
+    raises("Connect timeout", _C._ProcessGroup, listener, 0, [("127.0.0.1", port), ("127.0.0.1", 1)], 1, 100)
+    listener, port = _C._mesh_listen("127.0.0.1")
+    raises("Connect timeout", _C._ProcessGroup, listener, 1, [("127.0.0.1", 1), ("127.0.0.1", port)], 1, 100)
+    raises("cannot find the address", _C._mesh_listen, "no such host")
+
+
+def unfinished(rank):
+    if rank == 0:
+        work = dist.all_reduce(torch.ones(5), async_op=True)  # rank 1 never comes
+        dist.isend(torch.ones(100), 1, tag=3)  # nobody keeps this work, the message arrives all the same
+        dist.irecv(torch.ones(1), 1, tag=4)
+        time.sleep(0.2)
+        dist.destroy_process_group()
+        raises("", work.wait)
+        assert work.is_completed() and not work.is_success() and isinstance(work.exception(), RuntimeError)
+        raises("sourceRank() may only be called", work.source_rank)
+    else:
+        x = torch.zeros(100)
+        dist.recv(x, 0, tag=3)
+        assert x.sum() == 100
+        raises("losed by peer", dist.recv, x, 0)
+
+
+def test_destroying_a_group_ends_what_is_under_way(together):
+    together(2, unfinished)

@@ -48,11 +48,15 @@ static int run_work(msa_group *g, msa_work *w) {
     if (!blocks || !data) return -1;
     msa_block *to = blocks, *from = blocks + size;
     /* Empty tensors still are messages: their address is never NULL then. */
-#define BLOCK(t) ((msa_block){(t)->numel ? msa_data(t) : (void *)&call, (size_t)(t)->numel * msa_dtype_size((msa_dtype)(t)->dtype)})
+#define BLOCK(t)                                                                                                       \
+    ((msa_block){(t)->numel ? msa_data(t) : (void *)&call, (size_t)(t)->numel * msa_dtype_size((msa_dtype)(t)->dtype)})
     switch (w->what) {
-    case MSA_BROADCAST: return msa_broadcast_blocks(&call, BLOCK(first), w->root);
-    case MSA_ALL_REDUCE: return msa_all_reduce_blocks(&call, w->op, dtype, msa_data(first), first->numel);
-    case MSA_REDUCE: return msa_reduce_blocks(&call, w->op, dtype, msa_data(first), first->numel, w->root);
+    case MSA_BROADCAST:
+        return msa_broadcast_blocks(&call, BLOCK(first), w->root);
+    case MSA_ALL_REDUCE:
+        return msa_all_reduce_blocks(&call, w->op, dtype, msa_data(first), first->numel);
+    case MSA_REDUCE:
+        return msa_reduce_blocks(&call, w->op, dtype, msa_data(first), first->numel, w->root);
     case MSA_REDUCE_SCATTER:
         for (int i = 0; i < size; i++) data[i] = msa_data(inputs[i]);
         return msa_reduce_scatter_blocks(&call, w->op, dtype, msa_data(first), data, first->numel);
@@ -73,7 +77,8 @@ static int run_work(msa_group *g, msa_work *w) {
             from[i] = BLOCK(w->tensors[i]);
         }
         return msa_exchange_blocks(&call, to, from);
-    default: return msa_barrier_blocks(&call);
+    default:
+        return msa_barrier_blocks(&call);
     }
 }
 
@@ -102,7 +107,8 @@ static void *run(void *group) {
         int status = run_work(g, w);
         char why[200];
         if (status != 0) {
-            snprintf(why, sizeof why, "a collective failed on rank %d: %s", msa_mesh_rank(g->mesh), msa_error_message());
+            snprintf(why, sizeof why, "a collective failed on rank %d: %s", msa_mesh_rank(g->mesh),
+                     msa_error_message());
             msa_mesh_abort(g->mesh, w->tag, why);
         }
         pthread_mutex_lock(&g->lock);
@@ -198,7 +204,8 @@ void msa_group_release(msa_group *g) {
 }
 
 static msa_work *new_work(msa_group *g, msa_collective what, msa_tensors outputs, msa_tensors inputs) {
-    if (g->process != getpid()) return msa_fail_null(MSA_RUNTIME_ERROR, "this process group belongs to the parent of a forked process");
+    if (g->process != getpid())
+        return msa_fail_null(MSA_RUNTIME_ERROR, "this process group belongs to the parent of a forked process");
     if (g->closing) return msa_fail_null(MSA_RUNTIME_ERROR, "the process group has been destroyed");
     for (int64_t i = 0; i < outputs.n + inputs.n; i++) {
         msa_tensor *t = i < outputs.n ? outputs.data[i] : inputs.data[i - outputs.n];
@@ -222,36 +229,50 @@ static msa_work *new_work(msa_group *g, msa_collective what, msa_tensors outputs
 }
 
 /* Lists as long as the operation needs them, of sizes and types that fit. */
-static int check(msa_group *g, msa_collective what, msa_reduce_op op, int root, msa_tensors outputs, msa_tensors inputs) {
+static int check(msa_group *g, msa_collective what, msa_reduce_op op, int root, msa_tensors outputs,
+                 msa_tensors inputs) {
     int size = msa_mesh_size(g->mesh), me = msa_mesh_rank(g->mesh);
     static const struct {
         signed char outputs, inputs; /* -1: one for each process */
         bool reduces, rooted;
     } shapes[MSA_COLLECTIVES] = {
-        [MSA_BROADCAST] = {1, 0, false, true}, [MSA_ALL_REDUCE] = {1, 0, true, false},       [MSA_REDUCE] = {1, 0, true, true},
-        [MSA_ALL_GATHER] = {-1, 1},            [MSA_GATHER] = {-1, 1, false, true},          [MSA_SCATTER] = {1, -1, false, true},
-        [MSA_ALL_TO_ALL] = {-1, -1},           [MSA_REDUCE_SCATTER] = {1, -1, true, false}, [MSA_BARRIER] = {0, 0},
+        [MSA_BROADCAST] = {1, 0, false, true},
+        [MSA_ALL_REDUCE] = {1, 0, true, false},
+        [MSA_REDUCE] = {1, 0, true, true},
+        [MSA_ALL_GATHER] = {-1, 1},
+        [MSA_GATHER] = {-1, 1, false, true},
+        [MSA_SCATTER] = {1, -1, false, true},
+        [MSA_ALL_TO_ALL] = {-1, -1},
+        [MSA_REDUCE_SCATTER] = {1, -1, true, false},
+        [MSA_BARRIER] = {0, 0},
     };
-    if ((unsigned)what >= MSA_COLLECTIVES || (unsigned)op >= MSA_REDUCE_OPS) return msa_fail(MSA_RUNTIME_ERROR, "there is no such collective");
-    if (shapes[what].rooted && (root < 0 || root >= size)) return msa_fail(MSA_RUNTIME_ERROR, "invalid root rank: %d", root);
-    int64_t n_out = shapes[what].outputs < 0 ? size : shapes[what].outputs, n_in = shapes[what].inputs < 0 ? size : shapes[what].inputs;
+    if ((unsigned)what >= MSA_COLLECTIVES || (unsigned)op >= MSA_REDUCE_OPS)
+        return msa_fail(MSA_RUNTIME_ERROR, "there is no such collective");
+    if (shapes[what].rooted && (root < 0 || root >= size))
+        return msa_fail(MSA_RUNTIME_ERROR, "invalid root rank: %d", root);
+    int64_t n_out = shapes[what].outputs < 0 ? size : shapes[what].outputs,
+            n_in = shapes[what].inputs < 0 ? size : shapes[what].inputs;
     if (what == MSA_GATHER && me != root) n_out = 0;
     if (what == MSA_SCATTER && me != root) n_in = 0;
     if (outputs.n != n_out || inputs.n != n_in)
-        return msa_fail(MSA_RUNTIME_ERROR, "%lld outputs and %lld inputs are needed, %lld and %lld are there", (long long)n_out, (long long)n_in,
-                        (long long)outputs.n, (long long)inputs.n);
+        return msa_fail(MSA_RUNTIME_ERROR, "%lld outputs and %lld inputs are needed, %lld and %lld are there",
+                        (long long)n_out, (long long)n_in, (long long)outputs.n, (long long)inputs.n);
     const msa_tensor *first = n_out ? outputs.data[0] : n_in ? inputs.data[0] : NULL;
     for (int64_t i = 0; i < n_out + n_in; i++) {
         const msa_tensor *t = i < n_out ? outputs.data[i] : inputs.data[i - n_out];
-        if (t->dtype != first->dtype) return msa_fail(MSA_RUNTIME_ERROR, "the tensors of a collective must have one dtype");
-        if (what != MSA_ALL_TO_ALL && t->numel != first->numel) return msa_fail(MSA_RUNTIME_ERROR, "the tensors of a collective must have one size");
+        if (t->dtype != first->dtype)
+            return msa_fail(MSA_RUNTIME_ERROR, "the tensors of a collective must have one dtype");
+        if (what != MSA_ALL_TO_ALL && t->numel != first->numel)
+            return msa_fail(MSA_RUNTIME_ERROR, "the tensors of a collective must have one size");
     }
     if (shapes[what].reduces && !msa_can_combine(op, (msa_dtype)first->dtype))
-        return msa_fail(MSA_RUNTIME_ERROR, "this reduction is not defined for %s", msa_dtype_name((msa_dtype)first->dtype));
+        return msa_fail(MSA_RUNTIME_ERROR, "this reduction is not defined for %s",
+                        msa_dtype_name((msa_dtype)first->dtype));
     return 0;
 }
 
-msa_work *msa_group_start(msa_group *g, msa_collective what, msa_reduce_op op, int root, msa_tensors outputs, msa_tensors inputs) {
+msa_work *msa_group_start(msa_group *g, msa_collective what, msa_reduce_op op, int root, msa_tensors outputs,
+                          msa_tensors inputs) {
     if (check(g, what, op, root, outputs, inputs) != 0) return NULL;
     msa_work *w = new_work(g, what, outputs, inputs);
     if (!w) return NULL;
@@ -273,7 +294,8 @@ static msa_work *start_message(msa_group *g, int peer, uint32_t tag, msa_tensor 
     size_t bytes = (size_t)tensor->numel * msa_dtype_size((msa_dtype)tensor->dtype);
     void *data = bytes ? msa_data(tensor) : NULL;
     w->sends = sends;
-    w->request = sends ? msa_mesh_send(g->mesh, peer, tag, data, bytes) : msa_mesh_receive(g->mesh, peer, tag, data, bytes);
+    w->request =
+        sends ? msa_mesh_send(g->mesh, peer, tag, data, bytes) : msa_mesh_receive(g->mesh, peer, tag, data, bytes);
     if (w->request) {
         if (!sends) msa_bump_version(tensor);
         return w;
@@ -283,11 +305,19 @@ static msa_work *start_message(msa_group *g, int peer, uint32_t tag, msa_tensor 
     return NULL;
 }
 
-msa_work *msa_group_send(msa_group *g, int to, uint32_t tag, msa_tensor *t) { return start_message(g, to, tag, t, true); }
-msa_work *msa_group_receive(msa_group *g, int from, uint32_t tag, msa_tensor *t) { return start_message(g, from, tag, t, false); }
+msa_work *msa_group_send(msa_group *g, int to, uint32_t tag, msa_tensor *t) {
+    return start_message(g, to, tag, t, true);
+}
+msa_work *msa_group_receive(msa_group *g, int from, uint32_t tag, msa_tensor *t) {
+    return start_message(g, from, tag, t, false);
+}
 
-bool msa_work_is_send(const msa_work *w) { return w->sends; }
-int msa_work_source(const msa_work *w) { return w->source; }
+bool msa_work_is_send(const msa_work *w) {
+    return w->sends;
+}
+int msa_work_source(const msa_work *w) {
+    return w->source;
+}
 
 /* A message is done: what became of it is kept, and the request goes. */
 static int settle(msa_work *w, int64_t deadline) {
@@ -317,13 +347,16 @@ bool msa_work_done(msa_work *w) {
 
 int msa_work_wait(msa_work *w, int64_t deadline) {
     msa_group *g = w->group;
-    if (g->process != getpid()) return msa_fail(MSA_RUNTIME_ERROR, "this process group belongs to the parent of a forked process");
+    if (g->process != getpid())
+        return msa_fail(MSA_RUNTIME_ERROR, "this process group belongs to the parent of a forked process");
     if (w->request) return settle(w, deadline);
     pthread_mutex_lock(&g->lock);
     while (!w->done) {
         struct timespec until = {deadline / 1000, deadline % 1000 * 1000000};
-        if (deadline == INT64_MAX) pthread_cond_wait(&g->changed, &g->lock);
-        else if (pthread_cond_timedwait(&g->changed, &g->lock, &until) == ETIMEDOUT) break;
+        if (deadline == INT64_MAX)
+            pthread_cond_wait(&g->changed, &g->lock);
+        else if (pthread_cond_timedwait(&g->changed, &g->lock, &until) == ETIMEDOUT)
+            break;
     }
     int status = !w->done ? 1 : w->failed ? msa_fail(MSA_RUNTIME_ERROR, "%s", w->error) : 0;
     pthread_mutex_unlock(&g->lock);

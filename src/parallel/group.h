@@ -1,4 +1,5 @@
-/* A process group: a mesh, and a thread that runs the collectives one after the other, in the order in which they were started. */
+/* A process group: a mesh, and a thread that runs the collectives one after the other, in the order in which they were
+ * started. */
 #ifndef MSA_PARALLEL_GROUP_H
 #define MSA_PARALLEL_GROUP_H
 
@@ -27,8 +28,10 @@ MSA_API msa_group *msa_group_new(msa_mesh *mesh, int64_t timeout_ms);
 /* Waits for nothing: what has not run fails. Works that are held stay valid. */
 MSA_API void msa_group_release(msa_group *group);
 
-/* Start; tensors are contiguous, held until the work is released, and not to be touched before it is done. NULL with an error. */
-MSA_API msa_work *msa_group_start(msa_group *group, msa_collective what, msa_reduce_op op, int root, msa_tensors outputs, msa_tensors inputs);
+/* Start; tensors are contiguous, held until the work is released, and not to be touched before it is done. NULL with an
+ * error. */
+MSA_API msa_work *msa_group_start(msa_group *group, msa_collective what, msa_reduce_op op, int root,
+                                  msa_tensors outputs, msa_tensors inputs);
 MSA_API msa_work *msa_group_send(msa_group *group, int to, uint32_t tag, msa_tensor *tensor);
 MSA_API msa_work *msa_group_receive(msa_group *group, int from, uint32_t tag, msa_tensor *tensor); /* MSA_ANY_PEER */
 
@@ -39,8 +42,8 @@ MSA_API int msa_work_source(const msa_work *work); /* of a receive that is done 
 /* A message that is not done is given up. */
 MSA_API void msa_work_cancel(msa_work *work);
 MSA_API bool msa_work_is_send(const msa_work *work);
-/* May be called before it is done: the group then keeps it until it is. Tensors are only released by threads that call into this
- * file, never by the group's own. */
+/* May be called before it is done: the group then keeps it until it is. Tensors are only released by threads that call
+ * into this file, never by the group's own. */
 MSA_API void msa_work_release(msa_work *work);
 
 #endif

@@ -38,9 +38,9 @@ struct msa_request {
     uint64_t tag;
     char *data;
     size_t bytes;
-    header head;       /* of a message that is sent */
-    size_t moved;      /* bytes of head and data that have left */
-    bool owned;        /* made by the mesh itself: freed when it has left */
+    header head;  /* of a message that is sent */
+    size_t moved; /* bytes of head and data that have left */
+    bool owned;   /* made by the mesh itself: freed when it has left */
     char error[256];
 };
 
@@ -97,11 +97,15 @@ static int remaining(int64_t deadline) {
     return left < 0 ? 0 : left > 1000 ? 1000 : (int)left;
 }
 
-int msa_mesh_rank(const msa_mesh *mesh) { return mesh->rank; }
-int msa_mesh_size(const msa_mesh *mesh) { return mesh->size; }
+int msa_mesh_rank(const msa_mesh *mesh) {
+    return mesh->rank;
+}
+int msa_mesh_size(const msa_mesh *mesh) {
+    return mesh->size;
+}
 
-/* A child of fork() has none of the threads. It closes the sockets, or a child that lives on would keep the others from seeing
- * that this process has ended. */
+/* A child of fork() has none of the threads. It closes the sockets, or a child that lives on would keep the others from
+ * seeing that this process has ended. */
 static msa_mesh *meshes;
 static pthread_mutex_t meshes_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -123,7 +127,9 @@ static void after_fork_in_child(void) {
     meshes = NULL;
     pthread_mutex_unlock(&meshes_lock);
 }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
 
 /* Connecting. */
 
@@ -132,7 +138,8 @@ static int resolve(const char *host, int port, int flags, struct addrinfo **foun
     snprintf(service, sizeof service, "%d", port);
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
     int status = getaddrinfo(host, service, &hints, found);
-    return status == 0 ? 0 : msa_fail(MSA_RUNTIME_ERROR, "cannot find the address of '%s': %s", host, gai_strerror(status));
+    return status == 0 ? 0
+                       : msa_fail(MSA_RUNTIME_ERROR, "cannot find the address of '%s': %s", host, gai_strerror(status));
 }
 
 int msa_mesh_listen(const char *host, int *port) {
@@ -144,13 +151,15 @@ int msa_mesh_listen(const char *host, int *port) {
         socklen_t length = sizeof own;
         s = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (s < 0) continue;
-        if (bind(s, a->ai_addr, a->ai_addrlen) != 0 || listen(s, 256) != 0 || getsockname(s, (struct sockaddr *)&own, &length) != 0) {
+        if (bind(s, a->ai_addr, a->ai_addrlen) != 0 || listen(s, 256) != 0 ||
+            getsockname(s, (struct sockaddr *)&own, &length) != 0) {
             int error = errno;
             close(s);
             errno = error;
             s = -1;
         } else {
-            *port = ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port : ((struct sockaddr_in *)&own)->sin_port);
+            *port = ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port
+                                                    : ((struct sockaddr_in *)&own)->sin_port);
         }
     }
     freeaddrinfo(found);
@@ -162,7 +171,8 @@ static bool move_all(int s, void *data, size_t bytes, bool sends, int64_t deadli
     for (char *at = data, *end = at + bytes; at < end;) {
         struct pollfd p = {s, sends ? POLLOUT : POLLIN, 0};
         if (msa_now() >= deadline || (poll(&p, 1, remaining(deadline)) < 0 && errno != EINTR)) return false;
-        ssize_t n = sends ? send(s, at, (size_t)(end - at), MSG_NOSIGNAL | MSG_DONTWAIT) : recv(s, at, (size_t)(end - at), MSG_DONTWAIT);
+        ssize_t n = sends ? send(s, at, (size_t)(end - at), MSG_NOSIGNAL | MSG_DONTWAIT)
+                          : recv(s, at, (size_t)(end - at), MSG_DONTWAIT);
         if (n == 0 && !sends) return false;
         if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
         if (n > 0) at += n;
@@ -179,7 +189,8 @@ static void prepare(peer *p, int s) {
     setsockopt(s, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     fcntl(s, F_SETFL, fcntl(s, F_GETFL) | O_NONBLOCK);
     if (getpeername(s, (struct sockaddr *)&there, &length) == 0)
-        getnameinfo((struct sockaddr *)&there, length, host, sizeof host, service, sizeof service, NI_NUMERICHOST | NI_NUMERICSERV);
+        getnameinfo((struct sockaddr *)&there, length, host, sizeof host, service, sizeof service,
+                    NI_NUMERICHOST | NI_NUMERICSERV);
     snprintf(p->name, sizeof p->name, "[%s]:%s", host, service);
     p->socket = s;
 }
@@ -192,7 +203,8 @@ static int call(msa_mesh *m, int rank, const char *host, int port, uint64_t toke
         for (struct addrinfo *a = found; a; a = a->ai_next) {
             int s = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
             header hello = {HELLO, (uint32_t)m->rank, token, 0};
-            if (s >= 0 && connect(s, a->ai_addr, a->ai_addrlen) == 0 && move_all(s, &hello, sizeof hello, true, deadline)) {
+            if (s >= 0 && connect(s, a->ai_addr, a->ai_addrlen) == 0 &&
+                move_all(s, &hello, sizeof hello, true, deadline)) {
                 freeaddrinfo(found);
                 prepare(&m->peers[rank], s);
                 return 0;
@@ -200,7 +212,8 @@ static int call(msa_mesh *m, int rank, const char *host, int port, uint64_t toke
             if (s >= 0) close(s);
         }
         freeaddrinfo(found);
-        if (msa_now() + wait_ms >= deadline) return msa_fail(MSA_RUNTIME_ERROR, "Connect timeout [%s]:%d (rank %d)", host, port, rank);
+        if (msa_now() + wait_ms >= deadline)
+            return msa_fail(MSA_RUNTIME_ERROR, "Connect timeout [%s]:%d (rank %d)", host, port, rank);
         poll(NULL, 0, wait_ms);
     }
 }
@@ -209,13 +222,16 @@ static int call(msa_mesh *m, int rank, const char *host, int port, uint64_t toke
 static int answer(msa_mesh *m, int listener, uint64_t token, int64_t deadline) {
     for (int missing = m->size - 1 - m->rank; missing > 0;) {
         struct pollfd p = {listener, POLLIN, 0};
-        if (msa_now() >= deadline) return msa_fail(MSA_RUNTIME_ERROR, "Connect timeout: %d of %d processes have not called rank %d", missing, m->size, m->rank);
+        if (msa_now() >= deadline)
+            return msa_fail(MSA_RUNTIME_ERROR, "Connect timeout: %d of %d processes have not called rank %d", missing,
+                            m->size, m->rank);
         if (poll(&p, 1, remaining(deadline)) <= 0) continue;
         int s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         header hello;
         if (s < 0) continue;
-        if (move_all(s, &hello, sizeof hello, false, deadline < msa_now() + 2000 ? deadline : msa_now() + 2000) && hello.kind == HELLO && hello.tag == token &&
-            hello.rank > (uint32_t)m->rank && hello.rank < (uint32_t)m->size && m->peers[hello.rank].socket < 0) {
+        if (move_all(s, &hello, sizeof hello, false, deadline < msa_now() + 2000 ? deadline : msa_now() + 2000) &&
+            hello.kind == HELLO && hello.tag == token && hello.rank > (uint32_t)m->rank &&
+            hello.rank < (uint32_t)m->size && m->peers[hello.rank].socket < 0) {
             prepare(&m->peers[hello.rank], s);
             missing--;
         } else {
@@ -244,7 +260,8 @@ static void free_mesh(msa_mesh *m) {
     free(m);
 }
 
-msa_mesh *msa_mesh_connect(int listener, int rank, int size, const char *const *hosts, const int *ports, uint64_t token, int64_t timeout_ms) {
+msa_mesh *msa_mesh_connect(int listener, int rank, int size, const char *const *hosts, const int *ports, uint64_t token,
+                           int64_t timeout_ms) {
     msa_mesh *m = msa_calloc(1, sizeof *m + (size_t)size * sizeof *m->peers);
     if (!m) {
         close(listener);
@@ -274,7 +291,8 @@ msa_mesh *msa_mesh_connect(int listener, int rank, int size, const char *const *
     for (int i = 0; i < rank && status == 0; i++) status = call(m, i, hosts[i], ports[i], token, deadline);
     if (status == 0) status = answer(m, listener, token, deadline);
     close(listener);
-    if (status == 0 && pthread_create(&m->thread, NULL, run, m) != 0) status = msa_fail(MSA_RUNTIME_ERROR, "cannot start a thread");
+    if (status == 0 && pthread_create(&m->thread, NULL, run, m) != 0)
+        status = msa_fail(MSA_RUNTIME_ERROR, "cannot start a thread");
     if (status != 0) {
         free_mesh(m);
         return NULL;
@@ -351,14 +369,18 @@ static void hang_up(msa_mesh *m, peer *p, const char *error) {
 
 static void hang_up_errno(msa_mesh *m, peer *p, int error) {
     char text[200];
-    if (error == 0 || error == ECONNRESET || error == EPIPE) snprintf(text, sizeof text, "Connection closed by peer %s (rank %d)", p->name, (int)(p - m->peers));
-    else snprintf(text, sizeof text, "Connection with peer %s (rank %d) failed: %s", p->name, (int)(p - m->peers), strerror(error));
+    if (error == 0 || error == ECONNRESET || error == EPIPE)
+        snprintf(text, sizeof text, "Connection closed by peer %s (rank %d)", p->name, (int)(p - m->peers));
+    else
+        snprintf(text, sizeof text, "Connection with peer %s (rank %d) failed: %s", p->name, (int)(p - m->peers),
+                 strerror(error));
     hang_up(m, p, text);
 }
 
 static void wrong_size(msa_request *r, size_t bytes) {
     char text[160];
-    snprintf(text, sizeof text, "a message of %zu bytes came from rank %d where %zu bytes were expected", bytes, r->peer, r->bytes);
+    snprintf(text, sizeof text, "a message of %zu bytes came from rank %d where %zu bytes were expected", bytes,
+             r->peer, r->bytes);
     finish(r, text);
 }
 
@@ -399,8 +421,10 @@ static bool begin_message(msa_mesh *m, peer *p) {
     if (h.kind == ABORT) return h.bytes < ABORT_TEXT && (h.tag & MSA_TAG_COLLECTIVE);
     if (h.kind != DATA || h.bytes > MAX_MESSAGE) return false;
     msa_request *r = claim(m, p, h.tag);
-    if (r && r->bytes != h.bytes) wrong_size(r, h.bytes); /* the message is read and dropped */
-    else if (r) p->into = r;
+    if (r && r->bytes != h.bytes)
+        wrong_size(r, h.bytes); /* the message is read and dropped */
+    else if (r)
+        p->into = r;
     else {
         p->kept_now = malloc(sizeof(message) + h.bytes);
         if (!p->kept_now) return false;
@@ -410,7 +434,8 @@ static bool begin_message(msa_mesh *m, peer *p) {
 }
 
 static void deliver(msa_request *r, message *k) {
-    if (r->bytes != k->bytes) wrong_size(r, k->bytes);
+    if (r->bytes != k->bytes)
+        wrong_size(r, k->bytes);
     else {
         if (k->bytes) memcpy(r->data, k->data, k->bytes);
         finish(r, NULL);
@@ -430,7 +455,8 @@ static void end_message(msa_mesh *m, peer *p) {
         message *k = p->kept_now;
         p->kept_now = NULL;
         msa_request *r = claim(m, p, k->tag); /* it may have been asked for since */
-        if (r) deliver(r, k);
+        if (r)
+            deliver(r, k);
         else {
             *p->kept_end = k;
             p->kept_end = &k->next;
@@ -443,11 +469,11 @@ static void read_from(msa_mesh *m, peer *p) {
     for (int turns = 0; p->socket >= 0 && turns < 64; turns++) {
         bool in_head = p->head_got < sizeof p->head;
         size_t left = in_head ? sizeof p->head - p->head_got : p->head.bytes - p->body_got;
-        char *to = in_head ? (char *)&p->head + p->head_got
+        char *to = in_head                 ? (char *)&p->head + p->head_got
                    : p->head.kind == ABORT ? p->abort_text + p->body_got
-                   : p->into ? p->into->data + p->body_got
-                   : p->kept_now ? p->kept_now->data + p->body_got
-                                 : waste;
+                   : p->into               ? p->into->data + p->body_got
+                   : p->kept_now           ? p->kept_now->data + p->body_got
+                                           : waste;
         if (to == waste && left > sizeof waste) left = sizeof waste;
         ssize_t n = recv(p->socket, to, left, 0);
         if (n < 0 && errno == EINTR) continue;
@@ -456,8 +482,10 @@ static void read_from(msa_mesh *m, peer *p) {
             hang_up_errno(m, p, n == 0 ? 0 : errno);
             return;
         }
-        if (!in_head) p->body_got += (size_t)n;
-        else if ((p->head_got += (size_t)n) < sizeof p->head) continue;
+        if (!in_head)
+            p->body_got += (size_t)n;
+        else if ((p->head_got += (size_t)n) < sizeof p->head)
+            continue;
         else if (!begin_message(m, p)) {
             hang_up(m, p, "a peer sent what is no message");
             return;
@@ -526,12 +554,20 @@ static void *run(void *mesh) {
 /* Posting and waiting. */
 
 static msa_request *post(msa_mesh *m, int to, bool sends, uint64_t tag, void *data, size_t bytes) {
-    if (m->process != getpid()) return msa_fail_null(MSA_RUNTIME_ERROR, "this process group belongs to the parent of a forked process");
+    if (m->process != getpid())
+        return msa_fail_null(MSA_RUNTIME_ERROR, "this process group belongs to the parent of a forked process");
     if (to == m->rank || to >= m->size || (to < 0 && (sends || to != MSA_ANY_PEER)))
-        return msa_fail_null(MSA_RUNTIME_ERROR, "rank %d cannot exchange messages with rank %d of %d", m->rank, to, m->size);
+        return msa_fail_null(MSA_RUNTIME_ERROR, "rank %d cannot exchange messages with rank %d of %d", m->rank, to,
+                             m->size);
     msa_request *r = msa_calloc(1, sizeof *r);
     if (!r) return NULL;
-    *r = (msa_request){.mesh = m, .peer = to, .sends = sends, .tag = tag, .data = data, .bytes = bytes, .head = {DATA, (uint32_t)m->rank, tag, bytes}};
+    *r = (msa_request){.mesh = m,
+                       .peer = to,
+                       .sends = sends,
+                       .tag = tag,
+                       .data = data,
+                       .bytes = bytes,
+                       .head = {DATA, (uint32_t)m->rank, tag, bytes}};
     return r;
 }
 
@@ -540,7 +576,8 @@ msa_request *msa_mesh_send(msa_mesh *m, int to, uint64_t tag, const void *data, 
     if (!r) return NULL;
     pthread_mutex_lock(&m->lock);
     peer *p = &m->peers[to];
-    if (p->socket < 0) finish(r, p->error);
+    if (p->socket < 0)
+        finish(r, p->error);
     else {
         bool first = !p->sending;
         append(&p->sending_end, r);
@@ -574,22 +611,29 @@ msa_request *msa_mesh_receive(msa_mesh *m, int from, uint64_t tag, void *data, s
         if (k) r->peer = i;
         open += m->peers[i].socket >= 0;
     }
-    if (k) deliver(r, k);
-    else if (failed) finish(r, m->abort_text);
-    else if (!open) finish(r, from < 0 ? "Connection closed by all peers" : m->peers[from].error);
-    else append(from < 0 ? &m->from_any_end : &m->peers[from].receiving_end, r);
+    if (k)
+        deliver(r, k);
+    else if (failed)
+        finish(r, m->abort_text);
+    else if (!open)
+        finish(r, from < 0 ? "Connection closed by all peers" : m->peers[from].error);
+    else
+        append(from < 0 ? &m->from_any_end : &m->peers[from].receiving_end, r);
     pthread_mutex_unlock(&m->lock);
     return r;
 }
 
 int msa_request_wait(msa_request *r, int64_t deadline) {
     msa_mesh *m = r->mesh;
-    if (m->process != getpid()) return msa_fail(MSA_RUNTIME_ERROR, "this process group belongs to the parent of a forked process");
+    if (m->process != getpid())
+        return msa_fail(MSA_RUNTIME_ERROR, "this process group belongs to the parent of a forked process");
     pthread_mutex_lock(&m->lock);
     while (r->state == PENDING) {
         struct timespec until = {deadline / 1000, deadline % 1000 * 1000000};
-        if (deadline == INT64_MAX) pthread_cond_wait(&m->changed, &m->lock);
-        else if (pthread_cond_timedwait(&m->changed, &m->lock, &until) == ETIMEDOUT) break;
+        if (deadline == INT64_MAX)
+            pthread_cond_wait(&m->changed, &m->lock);
+        else if (pthread_cond_timedwait(&m->changed, &m->lock, &until) == ETIMEDOUT)
+            break;
     }
     int status = r->state == DONE ? 0 : r->state == FAILED ? msa_fail(MSA_RUNTIME_ERROR, "%s", r->error) : 1;
     pthread_mutex_unlock(&m->lock);
@@ -604,7 +648,9 @@ bool msa_request_done(msa_request *r) {
     return done;
 }
 
-int msa_request_peer(const msa_request *r) { return r->peer; }
+int msa_request_peer(const msa_request *r) {
+    return r->peer;
+}
 
 void msa_request_release(msa_request *r) {
     if (!r) return;
@@ -639,7 +685,13 @@ void msa_mesh_abort(msa_mesh *m, uint64_t tag, const char *why) {
         peer *p = &m->peers[i];
         msa_request *r = p->socket >= 0 ? malloc(sizeof *r + bytes) : NULL;
         if (!r) continue;
-        *r = (msa_request){.mesh = m, .peer = i, .sends = true, .owned = true, .bytes = bytes, .data = (char *)(r + 1), .head = {ABORT, (uint32_t)m->rank, tag, bytes}};
+        *r = (msa_request){.mesh = m,
+                           .peer = i,
+                           .sends = true,
+                           .owned = true,
+                           .bytes = bytes,
+                           .data = (char *)(r + 1),
+                           .head = {ABORT, (uint32_t)m->rank, tag, bytes}};
         memcpy(r->data, why, bytes);
         append(&p->sending_end, r);
     }

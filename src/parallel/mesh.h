@@ -1,8 +1,9 @@
 /* A mesh: processes that are connected with each other by TCP, each pair once, and exchange tagged messages.
  *
- * One thread for each mesh moves all bytes, so messages pass each other freely: sends and receives are requests that are posted, then
- * waited for. Between two processes messages of one tag arrive in the order in which they were sent. A message that nobody has
- * asked for yet is kept. When a connection ends, every request that needs it fails, now and later. */
+ * One thread for each mesh moves all bytes, so messages pass each other freely: sends and receives are requests that
+ * are posted, then waited for. Between two processes messages of one tag arrive in the order in which they were sent. A
+ * message that nobody has asked for yet is kept. When a connection ends, every request that needs it fails, now and
+ * later. */
 #ifndef MSA_PARALLEL_MESH_H
 #define MSA_PARALLEL_MESH_H
 
@@ -21,9 +22,10 @@ int64_t msa_deadline(int64_t timeout_ms); /* negative: never */
 
 /* A socket that listens on `host`, on a free port that is written to *port; -1 with an error. */
 MSA_API int msa_mesh_listen(const char *host, int *port);
-/* Connect with all others. `hosts` and `ports` tell where each listens; `token` is this mesh's and no other's. The listening socket
- * is closed in any case. */
-MSA_API msa_mesh *msa_mesh_connect(int listener, int rank, int size, const char *const *hosts, const int *ports, uint64_t token, int64_t timeout_ms);
+/* Connect with all others. `hosts` and `ports` tell where each listens; `token` is this mesh's and no other's. The
+ * listening socket is closed in any case. */
+MSA_API msa_mesh *msa_mesh_connect(int listener, int rank, int size, const char *const *hosts, const int *ports,
+                                   uint64_t token, int64_t timeout_ms);
 /* End all connections: what has been sent is still delivered, what is waited for fails. */
 MSA_API void msa_mesh_stop(msa_mesh *mesh);
 /* Stop, and free it. There are no requests any more. */
@@ -44,7 +46,8 @@ bool msa_request_done(msa_request *request);
 int msa_request_peer(const msa_request *request); /* who it came from */
 void msa_request_release(msa_request *request);   /* gives up on it when it is not done */
 
-/* Tell all others that the collective `tag` has failed here: what they wait for of it and of later ones fails at once. */
+/* Tell all others that the collective `tag` has failed here: what they wait for of it and of later ones fails at once.
+ */
 void msa_mesh_abort(msa_mesh *mesh, uint64_t tag, const char *why);
 /* End all connections at once. */
 void msa_mesh_hang_up(msa_mesh *mesh, const char *why);

@@ -1,4 +1,5 @@
-/* Process groups for torch.distributed: _C._ProcessGroup, made from a listening socket and the others' addresses, and _C._Work. */
+/* Process groups for torch.distributed: _C._ProcessGroup, made from a listening socket and the others' addresses, and
+ * _C._Work. */
 #include "parallel/group.h"
 
 #include <unistd.h>
@@ -6,14 +7,12 @@
 #include "python/tensor.h"
 
 typedef struct {
-    PyObject_HEAD
-    msa_group *group; /* NULL: destroyed */
+    PyObject_HEAD msa_group *group; /* NULL: destroyed */
     int rank, size;
 } python_group;
 
 typedef struct {
-    PyObject_HEAD
-    msa_work *work;
+    PyObject_HEAD msa_work *work;
     PyObject *group; /* kept as long as its works */
 } python_work;
 
@@ -36,7 +35,8 @@ static PyObject *group_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     PyObject *addresses;
     unsigned long long token;
     long long timeout;
-    if (!PyArg_ParseTuple(args, "iiO!KL:_ProcessGroup", &listener, &rank, &PyList_Type, &addresses, &token, &timeout)) return NULL;
+    if (!PyArg_ParseTuple(args, "iiO!KL:_ProcessGroup", &listener, &rank, &PyList_Type, &addresses, &token, &timeout))
+        return NULL;
     Py_ssize_t size = PyList_GET_SIZE(addresses);
     if (rank < 0 || rank >= size || size > 65536) return PyErr_Format(PyExc_ValueError, "rank %d of %zd", rank, size);
     const char **hosts = PyMem_Calloc((size_t)size, sizeof *hosts);
@@ -96,7 +96,8 @@ static bool is_open(const python_group *g) {
     return g->group != NULL;
 }
 
-/* A list of tensors, borrowed as long as the list lives unchanged: they are retained before Python code can run again. */
+/* A list of tensors, borrowed as long as the list lives unchanged: they are retained before Python code can run again.
+ */
 static msa_tensor **tensors_of(PyObject *list, int64_t *n) {
     *n = PyList_GET_SIZE(list);
     msa_tensor **tensors = PyMem_Calloc((size_t)*n + 1, sizeof *tensors);
@@ -114,12 +115,16 @@ static PyObject *group_start(PyObject *self, PyObject *args) {
     python_group *g = (python_group *)self;
     int what, op, root;
     PyObject *outputs, *inputs;
-    if (!PyArg_ParseTuple(args, "iiiO!O!:start", &what, &op, &root, &PyList_Type, &outputs, &PyList_Type, &inputs) || !is_open(g)) return NULL;
+    if (!PyArg_ParseTuple(args, "iiiO!O!:start", &what, &op, &root, &PyList_Type, &outputs, &PyList_Type, &inputs) ||
+        !is_open(g))
+        return NULL;
     msa_tensors out = {NULL, 0}, in = {NULL, 0};
     msa_tensor **out_data = tensors_of(outputs, &out.n), **in_data = out_data ? tensors_of(inputs, &in.n) : NULL;
     out.data = out_data;
     in.data = in_data;
-    PyObject *result = in_data ? work_object(self, msa_group_start(g->group, (msa_collective)what, (msa_reduce_op)op, root, out, in)) : NULL;
+    PyObject *result =
+        in_data ? work_object(self, msa_group_start(g->group, (msa_collective)what, (msa_reduce_op)op, root, out, in))
+                : NULL;
     PyMem_Free(out_data);
     PyMem_Free(in_data);
     return result;
@@ -132,10 +137,16 @@ static PyObject *message(PyObject *self, PyObject *args, bool sends) {
     unsigned tag;
     if (!PyArg_ParseTuple(args, "OiI", &object, &peer, &tag) || !is_open(g)) return NULL;
     msa_tensor *t = msa_python_unwrap(object);
-    return t ? work_object(self, sends ? msa_group_send(g->group, peer, tag, t) : msa_group_receive(g->group, peer, tag, t)) : NULL;
+    return t ? work_object(self,
+                           sends ? msa_group_send(g->group, peer, tag, t) : msa_group_receive(g->group, peer, tag, t))
+             : NULL;
 }
-static PyObject *group_send(PyObject *self, PyObject *args) { return message(self, args, true); }
-static PyObject *group_receive(PyObject *self, PyObject *args) { return message(self, args, false); }
+static PyObject *group_send(PyObject *self, PyObject *args) {
+    return message(self, args, true);
+}
+static PyObject *group_receive(PyObject *self, PyObject *args) {
+    return message(self, args, false);
+}
 
 static PyMethodDef group_methods[] = {
     {"start", group_start, METH_VARARGS, "start(what, op, root, outputs, inputs) -> work"},
@@ -149,7 +160,8 @@ static PyTypeObject group_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msadapter._C._ProcessGroup",
     .tp_basicsize = sizeof(python_group),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "_ProcessGroup(listener, rank, addresses, token, timeout_ms)\n\nProcesses that are connected with each other.",
+    .tp_doc =
+        "_ProcessGroup(listener, rank, addresses, token, timeout_ms)\n\nProcesses that are connected with each other.",
     .tp_new = group_new,
     .tp_dealloc = group_dealloc,
     .tp_methods = group_methods,
@@ -162,8 +174,12 @@ static void work_dealloc(PyObject *self) {
     PyObject_Free(self);
 }
 
-static PyObject *work_done(PyObject *self, PyObject *unused) { return PyBool_FromLong(msa_work_done(((python_work *)self)->work)); }
-static PyObject *work_source(PyObject *self, PyObject *unused) { return PyLong_FromLong(msa_work_source(((python_work *)self)->work)); }
+static PyObject *work_done(PyObject *self, PyObject *unused) {
+    return PyBool_FromLong(msa_work_done(((python_work *)self)->work));
+}
+static PyObject *work_source(PyObject *self, PyObject *unused) {
+    return PyLong_FromLong(msa_work_source(((python_work *)self)->work));
+}
 static PyObject *work_cancel(PyObject *self, PyObject *unused) {
     msa_work_cancel(((python_work *)self)->work);
     Py_RETURN_NONE;
@@ -209,6 +225,8 @@ static PyMethodDef functions[] = {
 };
 
 int msa_python_add_parallel(PyObject *module) {
-    if (PyType_Ready(&group_type) != 0 || PyType_Ready(&work_type) != 0 || PyModule_AddObjectRef(module, "_ProcessGroup", (PyObject *)&group_type) != 0) return -1;
+    if (PyType_Ready(&group_type) != 0 || PyType_Ready(&work_type) != 0 ||
+        PyModule_AddObjectRef(module, "_ProcessGroup", (PyObject *)&group_type) != 0)
+        return -1;
     return PyModule_AddFunctions(module, functions);
 }

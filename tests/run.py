@@ -18,7 +18,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
 FILE_SECONDS = 300
 PART_SECONDS = 900
-SANITIZED = ("autograd", "binding", "io", "mindspore", "nn", "ops")  # folders of tests/python that run instrumented
+SANITIZED = ("autograd", "binding", "io", "mindspore", "nn", "ops", "parallel")  # folders of tests/python that run instrumented
 
 
 def environment(**more):

@@ -19,6 +19,7 @@ SECTIONS = (
     ("torch.fft", "msadapter.pytorch.fft"),
     ("torch.linalg", "msadapter.pytorch.linalg"),
     ("torch.special", "msadapter.pytorch.special"),
+    ("torch.distributed", "msadapter.pytorch.distributed"),
     ("torch.distributions", "msadapter.pytorch.distributions"),
     ("torch.masked", "msadapter.pytorch.masked"),
     ("torch.optim", "msadapter.pytorch.optim"),

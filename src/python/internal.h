@@ -60,6 +60,7 @@ int msa_python_add_module_base(PyObject *module);
 int msa_python_add_serialization(PyObject *module);
 int msa_python_add_optim(PyObject *module);
 int msa_python_add_profiler(PyObject *module);
+int msa_python_add_parallel(PyObject *module); /* process groups */
 int msa_python_add_text(PyObject *module); /* set_printoptions */
 
 /* Tensor protocols kept in files of their own. */

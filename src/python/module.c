@@ -131,7 +131,7 @@ static struct PyModuleDef definition = {
 static int (*const parts[])(PyObject *) = {
     msa_python_add_types,  msa_python_add_tensor, msa_python_add_overrides,  msa_python_add_copies, msa_python_add_functions, msa_python_add_creation,
     msa_python_add_legacy, msa_python_add_numpy,   msa_python_add_dlpack, msa_python_add_storage,   msa_python_add_autograd, msa_python_add_graph_hooks, msa_python_add_profiler, msa_python_add_autocast,
-    msa_python_add_module_base, msa_python_add_serialization, msa_python_add_optim, msa_python_add_text,
+    msa_python_add_module_base, msa_python_add_serialization, msa_python_add_optim, msa_python_add_parallel, msa_python_add_text,
 };
 
 PyMODINIT_FUNC PyInit__C(void) {

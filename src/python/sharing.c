@@ -1,5 +1,6 @@
-/* What torch.multiprocessing needs of storages: to share one, and to find what another process shares. Handles are what PyTorch's
- * are: (descriptor, bytes), or (manager, name, bytes), where the manager is empty, for nobody but the count in the file watches it. */
+/* What torch.multiprocessing needs of storages: to share one, and to find what another process shares. Handles are what
+ * PyTorch's are: (descriptor, bytes), or (manager, name, bytes), where the manager is empty, for nobody but the count
+ * in the file watches it. */
 #include "python/sharing.h"
 
 #include <signal.h>
@@ -16,7 +17,8 @@ static msa_storage *of(PyObject *self) {
 
 /* Storages of elements are asked for without a type: they hold the default one, as the constructor's do. */
 static PyObject *object(PyObject *type, msa_storage *owned) {
-    return msa_python_new_storage(owned, type == (PyObject *)&msa_python_storage_type ? msa_default_dtype() : MSA_NO_DTYPE);
+    return msa_python_new_storage(owned,
+                                  type == (PyObject *)&msa_python_storage_type ? msa_default_dtype() : MSA_NO_DTYPE);
 }
 
 static PyObject *share_descriptor(PyObject *self, PyObject *unused) {
@@ -36,7 +38,8 @@ static PyObject *new_shared(PyObject *type, PyObject *size) {
     int status = msa_python_as_int(size, &n);
     if (status == 0) PyErr_Format(PyExc_TypeError, "_new_shared() expects an int, not %.200s", Py_TYPE(size)->tp_name);
     if (status != 1) return NULL;
-    if (n < 0 || (uint64_t)n > (uint64_t)INT64_MAX / 32) return PyErr_Format(PyExc_RuntimeError, "invalid storage size %lld", (long long)n);
+    if (n < 0 || (uint64_t)n > (uint64_t)INT64_MAX / 32)
+        return PyErr_Format(PyExc_RuntimeError, "invalid storage size %lld", (long long)n);
     size_t itemsize = type == (PyObject *)&msa_python_storage_type ? msa_dtype_size(msa_default_dtype()) : 1;
     return object(type, msa_storage_new_shared((size_t)n * itemsize, msa_python_sharing));
 }
@@ -68,8 +71,10 @@ static PyObject *count_down(PyObject *self, PyObject *unused) {
 }
 
 static PyMethodDef methods[] = {
-    {"_share_fd_cpu_", share_descriptor, METH_NOARGS, "_share_fd_cpu_() -> (int, int)\n\nShare by descriptor, which stays the storage's; and the bytes."},
-    {"_share_filename_cpu_", share_name, METH_NOARGS, "_share_filename_cpu_() -> (bytes, bytes, int)\n\nShare by name: no manager, the name, the bytes."},
+    {"_share_fd_cpu_", share_descriptor, METH_NOARGS,
+     "_share_fd_cpu_() -> (int, int)\n\nShare by descriptor, which stays the storage's; and the bytes."},
+    {"_share_filename_cpu_", share_name, METH_NOARGS,
+     "_share_filename_cpu_() -> (bytes, bytes, int)\n\nShare by name: no manager, the name, the bytes."},
     {"_shared_incref", count_up, METH_NOARGS, "Count a message under way that names this memory."},
     {"_shared_decref", count_down, METH_NOARGS, "Count one less."},
     {NULL, NULL, 0, NULL},
@@ -96,7 +101,8 @@ static PyObject *leave_shared(PyObject *module, PyObject *unused) {
 static PyObject *die_with_parent(PyObject *module, PyObject *value) {
     int64_t number;
     int status = msa_python_as_int(value, &number);
-    if (status == 0) PyErr_Format(PyExc_TypeError, "_prctl_pr_set_pdeathsig() expects an int, not %.200s", Py_TYPE(value)->tp_name);
+    if (status == 0)
+        PyErr_Format(PyExc_TypeError, "_prctl_pr_set_pdeathsig() expects an int, not %.200s", Py_TYPE(value)->tp_name);
     if (status != 1) return NULL;
     if (number < 0 || number > SIGRTMAX || prctl(PR_SET_PDEATHSIG, (unsigned long)number) != 0)
         return PyErr_Format(PyExc_ValueError, "there is no signal %lld", (long long)number);

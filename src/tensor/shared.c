@@ -22,7 +22,8 @@ typedef struct shared {
     ino_t inode;
     pid_t counted_by; /* by name: the process whose reference this is; a fork's child has none of its own */
     char name[64];
-    void (*release_former)(void *); /* memory that somebody outside may still look at (`lent`), kept as long as the storage */
+    void (*release_former)(
+        void *); /* memory that somebody outside may still look at (`lent`), kept as long as the storage */
     void *former;
 } shared;
 
@@ -30,11 +31,19 @@ typedef struct shared {
 static shared all = {.next = &all, .previous = &all};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+static void before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+static void after_fork(void) {
+    pthread_mutex_unlock(&lock);
+}
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
 
-static atomic_int *count_of(const shared *m) { return (atomic_int *)m->base; }
+static atomic_int *count_of(const shared *m) {
+    return (atomic_int *)m->base;
+}
 
 /* Give up one reference by name; the last one removes the file. */
 static void leave(shared *m) {
@@ -56,12 +65,22 @@ static void release(void *context) {
     free(m);
 }
 
-static void free_data(void *data) { msa_data_free(data); }
+static void free_data(void *data) {
+    msa_data_free(data);
+}
 
-static const shared *shared_of(const msa_storage *s) { return s->release == release ? s->context : NULL; }
-bool msa_storage_is_shared(const msa_storage *s) { return shared_of(s) != NULL; }
-int msa_storage_shared_descriptor(const msa_storage *s) { return shared_of(s) ? shared_of(s)->descriptor : -1; }
-const char *msa_storage_shared_name(const msa_storage *s) { return shared_of(s) && shared_of(s)->descriptor < 0 ? shared_of(s)->name : NULL; }
+static const shared *shared_of(const msa_storage *s) {
+    return s->release == release ? s->context : NULL;
+}
+bool msa_storage_is_shared(const msa_storage *s) {
+    return shared_of(s) != NULL;
+}
+int msa_storage_shared_descriptor(const msa_storage *s) {
+    return shared_of(s) ? shared_of(s)->descriptor : -1;
+}
+const char *msa_storage_shared_name(const msa_storage *s) {
+    return shared_of(s) && shared_of(s)->descriptor < 0 ? shared_of(s)->name : NULL;
+}
 
 static void enter(shared *m, msa_storage *s) {
     m->storage = s;
@@ -73,17 +92,21 @@ static void enter(shared *m, msa_storage *s) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Map an open file, whose size is checked first: reading past its end would kill the process. The descriptor passes to the mapping
- * or is closed. */
+/* Map an open file, whose size is checked first: reading past its end would kill the process. The descriptor passes to
+ * the mapping or is closed. */
 static shared *map(int descriptor, const char *name, size_t bytes) {
     struct stat file;
     size_t needed;
     shared *m = NULL;
-    if (__builtin_add_overflow(bytes, name ? HEADER : 0, &needed)) msa_fail(MSA_VALUE_ERROR, "shared memory of %zu bytes is too large", bytes);
-    else if (fstat(descriptor, &file) != 0) msa_fail(MSA_OS_ERROR, "cannot use descriptor %d as shared memory: %s", descriptor, strerror(errno));
+    if (__builtin_add_overflow(bytes, name ? HEADER : 0, &needed))
+        msa_fail(MSA_VALUE_ERROR, "shared memory of %zu bytes is too large", bytes);
+    else if (fstat(descriptor, &file) != 0)
+        msa_fail(MSA_OS_ERROR, "cannot use descriptor %d as shared memory: %s", descriptor, strerror(errno));
     else if (!S_ISREG(file.st_mode) || file.st_size < 0 || (size_t)file.st_size < needed)
-        msa_fail(MSA_RUNTIME_ERROR, "shared memory of %lld bytes cannot hold a storage of %zu bytes", (long long)file.st_size, bytes);
-    else m = msa_calloc(1, sizeof *m);
+        msa_fail(MSA_RUNTIME_ERROR, "shared memory of %lld bytes cannot hold a storage of %zu bytes",
+                 (long long)file.st_size, bytes);
+    else
+        m = msa_calloc(1, sizeof *m);
     if (!m) {
         close(descriptor);
         return NULL;
@@ -131,12 +154,16 @@ static shared *create(size_t bytes, msa_sharing how) {
     }
     if (how == MSA_SHARED_BY_DESCRIPTOR) fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     shared *m = map(descriptor, name[0] ? name : NULL, bytes);
-    if (m && name[0]) atomic_store(count_of(m), 1);
-    else if (!m && name[0]) shm_unlink(name);
+    if (m && name[0])
+        atomic_store(count_of(m), 1);
+    else if (!m && name[0])
+        shm_unlink(name);
     return m;
 }
 
-static void *data_of(const shared *m) { return m->base + (m->descriptor < 0 ? HEADER : 0); }
+static void *data_of(const shared *m) {
+    return m->base + (m->descriptor < 0 ? HEADER : 0);
+}
 
 static msa_storage *storage_over(shared *m, size_t bytes) {
     msa_storage *s = m ? msa_calloc(1, sizeof *s) : NULL;
@@ -156,7 +183,9 @@ static msa_storage *storage_over(shared *m, size_t bytes) {
     return s;
 }
 
-msa_storage *msa_storage_new_shared(size_t bytes, msa_sharing how) { return storage_over(create(bytes, how), bytes); }
+msa_storage *msa_storage_new_shared(size_t bytes, msa_sharing how) {
+    return storage_over(create(bytes, how), bytes);
+}
 
 int msa_storage_share(msa_storage *s, msa_sharing how) {
     shared *now = s->release == release ? s->context : NULL;
@@ -193,7 +222,8 @@ static msa_storage *find(dev_t device, ino_t inode, size_t bytes) {
     for (shared *m = all.next; m != &all && !found; m = m->next) {
         if (m->device != device || m->inode != inode || m->storage->bytes != bytes) continue;
         int references = atomic_load(&m->storage->references);
-        while (references > 0 && !atomic_compare_exchange_weak(&m->storage->references, &references, references + 1)) {}
+        while (references > 0 && !atomic_compare_exchange_weak(&m->storage->references, &references, references + 1)) {
+        }
         if (references > 0) found = m->storage;
     }
     pthread_mutex_unlock(&lock);
@@ -203,11 +233,13 @@ static msa_storage *find(dev_t device, ino_t inode, size_t bytes) {
 msa_storage *msa_storage_from_descriptor(int descriptor, size_t bytes) {
     struct stat file;
     if (fstat(descriptor, &file) != 0)
-        return msa_fail_null(MSA_RUNTIME_ERROR, "cannot use descriptor %d as shared memory: %s", descriptor, strerror(errno));
+        return msa_fail_null(MSA_RUNTIME_ERROR, "cannot use descriptor %d as shared memory: %s", descriptor,
+                             strerror(errno));
     msa_storage *known = find(file.st_dev, file.st_ino, bytes);
     if (known) return known;
     int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    if (own < 0) return msa_fail_null(MSA_RUNTIME_ERROR, "cannot keep descriptor %d open: %s", descriptor, strerror(errno));
+    if (own < 0)
+        return msa_fail_null(MSA_RUNTIME_ERROR, "cannot keep descriptor %d open: %s", descriptor, strerror(errno));
     return storage_over(map(own, NULL, bytes), bytes);
 }
 

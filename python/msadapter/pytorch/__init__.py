@@ -78,8 +78,8 @@ def cast_to_adapter_tensor(value):
 
 
 # Loaded when they are first asked for: modules, and names out of modules.
-_LATER = {"amp": None, "backends": None, "cpu": None, "futures": None, "jit": None, "masked": None, "multiprocessing": None, "distributions": None,
-          "hub": None, "onnx": None, "profiler": None, "testing": None}
+_LATER = dict.fromkeys(("amp", "backends", "cpu", "distributed", "distributions", "futures", "hub", "jit", "masked", "multiprocessing", "onnx",
+                        "profiler", "testing"))
 _LATER.update(dict.fromkeys(("autocast", "is_autocast_enabled", "is_autocast_cpu_enabled", "set_autocast_enabled", "set_autocast_cpu_enabled",
                              "get_autocast_gpu_dtype", "get_autocast_cpu_dtype", "set_autocast_gpu_dtype", "set_autocast_cpu_dtype"),
                             "amp.autocast_mode"))

@@ -9,12 +9,15 @@ from msadapter.pytorch.utils.data.sampler import Sampler
 class DistributedSampler(Sampler):
     """Every num_replicas-th index from `rank` on, after a shuffle that all processes do alike (seed + epoch).
 
-    Raises ValueError for a rank outside [0, num_replicas), NotImplementedError when they are left out: there are no process groups yet.
+    num_replicas and rank are those of the group of all processes where they are left out. ValueError for a rank outside [0, num_replicas).
     """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
         if num_replicas is None or rank is None:
-            raise NotImplementedError("DistributedSampler: arguments 'num_replicas' and 'rank' have to be given; process groups are not implemented")
+            from msadapter.pytorch import distributed
+
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0

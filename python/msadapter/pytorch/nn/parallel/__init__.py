@@ -2,6 +2,7 @@
 
 from msadapter import pytorch as torch
 from msadapter.pytorch.nn.modules.module import Module
+from msadapter.pytorch.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
 
@@ -24,15 +25,6 @@ class DataParallel(Module):
 
     def forward(self, *inputs, **kwargs):
         return self.module(*inputs, **kwargs)
-
-
-class DistributedDataParallel(Module):
-    """Not there yet: raises NotImplementedError."""
-
-    def __init__(self, module, device_ids=None, output_device=None, dim=0, broadcast_buffers=True, process_group=None, bucket_cap_mb=25,
-                 find_unused_parameters=False, check_reduction=False, gradient_as_bucket_view=False, static_graph=False):
-        super().__init__()
-        raise NotImplementedError("DistributedDataParallel is not implemented")
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):

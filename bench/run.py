@@ -25,9 +25,9 @@ CALLS = 4000
 class Side:
     """A process that has imported one implementation."""
 
-    def __init__(self, python, module, threads):
+    def __init__(self, python, module, threads, script=os.path.abspath(__file__)):
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-        self.command, self.environment = [python, os.path.abspath(__file__), "--serve", module, "--threads", str(threads)], environment
+        self.command, self.environment = [python, script, "--serve", module, "--threads", str(threads)], environment
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
     def ask(self, **request):
@@ -102,6 +102,14 @@ def start(pythons, modules):
     return [[statistics.median(column) for column in zip(*rows)] for rows in results]
 
 
+def version_of(reference):
+    """Which PyTorch an interpreter has; ends the run where it has none."""
+    found = subprocess.run([reference, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
+    if found.returncode:
+        sys.exit(f"bench: {reference} has no PyTorch; name an interpreter that has with --reference")
+    return found.stdout.strip()
+
+
 def row(name, ours, theirs, unit):
     print(f"{name:<26}{ours:>10.2f}{theirs:>10.2f} {unit:<3}{ours / theirs:>8.2f}", flush=True)
 
@@ -120,11 +128,9 @@ def main():
     unknown = set(what) - {*STEPS, "calls", "start"}
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    found = subprocess.run([args.reference, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
-    if found.returncode:
-        sys.exit(f"bench: {args.reference} has no PyTorch; name an interpreter that has with --reference")
+    version = version_of(args.reference)
     pythons, modules = (sys.executable, args.reference), ("msadapter.pytorch", "torch")
-    print(f"msadapter and PyTorch {found.stdout.strip()}, {args.threads} threads, medians of {BLOCKS} blocks in turns")
+    print(f"msadapter and PyTorch {version}, {args.threads} threads, medians of {BLOCKS} blocks in turns")
     print(f"{'':<26}{'ours':>10}{'PyTorch':>10}{'ratio':>12}")
     ours, theirs = (Side(python, module, args.threads) for python, module in zip(pythons, modules))
     for name in what:

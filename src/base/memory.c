@@ -26,9 +26,25 @@ static _Thread_local struct {
     block *list[CLASSES];
     uint8_t count[CLASSES];
     int64_t balance; /* bytes taken less bytes given back, for the profiler */
+    bool watched;    /* empty_thread runs when the thread ends */
 } local; /* small blocks only; what a thread keeps is bounded by THREAD_CACHE blocks a class */
 static atomic_size_t in_use, peak, most; /* peak may be reset, most not */
 static size_t cached;                     /* in free_lists */
+
+static pthread_key_t thread_end;
+
+/* What an ending thread has kept goes to the system. */
+static void empty_thread(void *unused) {
+    (void)unused;
+    local.watched = false; /* other keys' destructors may free more */
+    for (int c = 0; c < CLASSES; c++) {
+        for (block *b = local.list[c], *next; b; b = next) next = b->next, free(b);
+        local.list[c] = NULL;
+        local.count[c] = 0;
+    }
+}
+
+__attribute__((constructor)) static void make_thread_end(void) { pthread_key_create(&thread_end, empty_thread); }
 
 /* Classes grow by quarters of a power of two: at most 25% of a block is wasted. */
 static uint32_t class_of(size_t bytes, size_t *capacity) {
@@ -105,6 +121,7 @@ void msa_data_free(void *data) {
     local.balance -= (int64_t)b->bytes;
     uint32_t c = b->size_class;
     if (b->capacity <= SMALL_LIMIT && local.count[c] < THREAD_CACHE) {
+        if (!local.watched) local.watched = pthread_setspecific(thread_end, &local) == 0;
         b->next = local.list[c];
         local.list[c] = b;
         local.count[c]++;

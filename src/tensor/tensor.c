@@ -1,12 +1,25 @@
 /* Tensors: references, creation, and change of geometry. */
 #include "tensor/internal.h"
 
+#include <pthread.h>
 #include <stdint.h>
 
 /* Bare tensor structs are recycled per thread: making one is the fixed cost of every view and result. */
 enum { FREE_LIMIT = 256 };
 static _Thread_local msa_tensor *free_tensors;
 static _Thread_local int free_count;
+static _Thread_local bool watched; /* free_all runs when the thread ends */
+static pthread_key_t thread_end;
+
+static void free_all(void *unused) {
+    (void)unused;
+    watched = false;
+    free_count = 0;
+    for (msa_tensor *t = free_tensors, *next; t; t = next) next = (msa_tensor *)t->storage, free(t);
+    free_tensors = NULL;
+}
+
+__attribute__((constructor)) static void make_thread_end(void) { pthread_key_create(&thread_end, free_all); }
 
 _Thread_local bool msa_inference_mode;
 
@@ -44,6 +57,7 @@ static void destroy(msa_tensor *t) {
     msa_storage_release(t->storage);
     if (t->sizes != t->inline_dims) free(t->sizes);
     if (free_count < FREE_LIMIT) {
+        if (!watched) watched = pthread_setspecific(thread_end, &free_tensors) == 0;
         t->storage = (msa_storage *)free_tensors;
         free_tensors = t;
         free_count++;

@@ -1,6 +1,7 @@
 """What scripts ask about GPUs and libraries before and while they train."""
 
 import os
+import threading
 
 import pytest
 
@@ -42,14 +43,36 @@ def test_memory_is_counted():
     assert torch.cuda.memory_stats()["allocated_bytes.all.peak"] == torch.cuda.max_memory_allocated()
 
 
+def resident():
+    """Bytes of this process that are in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the address sanitizer keeps freed memory")
 def test_memory_of_sizes_that_change_is_given_back():
-    def resident():
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * 4096
-
     torch.zeros(18 << 20)  # the most that is in use at once
     before = resident()
     for k in range(60):
         torch.ones((1 << 18) * 23 * (k + 1) // 20)  # 1 to 70 MB, of ever another size
     assert resident() - before < 100 << 20
+
+
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the address sanitizer keeps freed memory")
+def test_threads_that_end_give_back_what_they_kept():
+    def work():
+        for size in range(8, 1024, 24):
+            torch.ones(100, size).unbind()
+            held = [torch.ones(size) for _ in range(64)]
+        del held
+
+    def run(count):
+        for _ in range(count):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+
+    run(5)
+    before = resident()
+    run(40)
+    assert resident() - before < 16 << 20

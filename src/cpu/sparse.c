@@ -626,7 +626,7 @@ msa_tensor *sampled_addmm_cpu(msa_tensor *self, msa_tensor *mat1, msa_tensor *ma
     msa_auto msa_tensor *coo = as_coo(self), *rows = coo ? row_of(indices_of(coo), 0) : NULL, *columns = coo ? row_of(indices_of(coo), 1) : NULL, *turned = msa_t(mat2);
     msa_auto msa_tensor *a = rows ? msa_index_select(mat1, 0, rows) : NULL, *b = columns && turned ? msa_index_select(turned, 0, columns) : NULL;
     msa_auto msa_tensor *parts = a && b ? msa_mul(a, b) : NULL, *dots = parts ? msa_sum_dim_IntList(parts, MSA_INTS(1), false, MSA_NO_DTYPE) : NULL;
-    msa_auto msa_tensor *scaled_dots = dots ? scaled(dots, alpha) : NULL, *old = scaled(values_of(self), beta);
+    msa_auto msa_tensor *scaled_dots = dots ? multiplied(dots, alpha) : NULL, *old = multiplied(values_of(self), beta);
     msa_auto msa_tensor *values = scaled_dots && old ? msa_add(scaled_dots, old, msa_int(1)) : NULL;
     return with_values(self, values);
 }

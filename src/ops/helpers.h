@@ -21,6 +21,7 @@ msa_tensor *unreduced(msa_tensor *grad, msa_ints sizes, msa_ints dims, bool keep
 int64_t reduced_count(msa_ints sizes, msa_ints dims);
 /* The gradient through a multiplication by alpha: grad * conj(alpha), grad itself for 1. */
 msa_tensor *scaled(msa_tensor *grad, msa_scalar alpha);
+msa_tensor *multiplied(msa_tensor *t, msa_scalar alpha); /* t * alpha, t itself for 1 */
 /* Gradients with conditions (pointwise.c). A tie between two operands gives each half. */
 msa_tensor *share_of_extreme(msa_tensor *grad, msa_tensor *wins, msa_tensor *ties);
 msa_tensor *masked_grad(msa_tensor *grad, msa_tensor *mask);

@@ -17,11 +17,6 @@ msa_tensor *outer_values(msa_tensor *self, msa_tensor *vec2) {
     return column ? msa_mul(column, vec2) : NULL;
 }
 
-static msa_tensor *multiplied(msa_tensor *t, msa_scalar factor) {
-    msa_auto msa_tensor *number = msa_wrap_number(factor);
-    return msa_mul(t, number);
-}
-
 msa_tensor *addr_values(msa_tensor *self, msa_tensor *vec1, msa_tensor *vec2, msa_scalar beta, msa_scalar alpha) {
     if (vec1->ndim != 1) return msa_fail_null(MSA_RUNTIME_ERROR, "addr: Expected 1-D argument vec1, but got %d-D", vec1->ndim);
     if (vec2->ndim != 1) return msa_fail_null(MSA_RUNTIME_ERROR, "addr: Expected 1-D argument vec2, but got %d-D", vec2->ndim);

@@ -690,8 +690,10 @@ msa_tensor *sum_to_size_values(msa_tensor *self, msa_ints size) {
     return missing ? msa_reshape(sum, size) : msa_take(sum);
 }
 
-msa_tensor *scaled(msa_tensor *grad, msa_scalar alpha) {
-    if (msa_scalar_is_one(alpha)) return msa_tensor_retain(grad);
-    msa_auto msa_tensor *number = msa_wrap_number(msa_scalar_conjugated(alpha));
-    return number ? msa_mul(grad, number) : NULL;
+msa_tensor *scaled(msa_tensor *grad, msa_scalar alpha) { return multiplied(grad, msa_scalar_conjugated(alpha)); }
+
+msa_tensor *multiplied(msa_tensor *t, msa_scalar alpha) {
+    if (msa_scalar_is_one(alpha)) return msa_tensor_retain(t);
+    msa_auto msa_tensor *number = msa_wrap_number(alpha);
+    return number ? msa_mul(t, number) : NULL;
 }

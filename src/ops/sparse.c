@@ -24,7 +24,7 @@ msa_tensor *msa_add_layouts(msa_tensor *a, msa_tensor *b) {
 msa_tensor *mm_sparse(msa_tensor *self, msa_tensor *mat2) { return msa__sparse_mm(self, mat2); }
 
 msa_tensor *addmm_sparse(msa_tensor *self, msa_tensor *mat1, msa_tensor *mat2, msa_scalar beta, msa_scalar alpha) {
-    msa_auto msa_tensor *product = msa_mm(mat1, mat2), *part = product ? scaled(product, alpha) : NULL, *rest = part ? scaled(self, beta) : NULL;
+    msa_auto msa_tensor *product = msa_mm(mat1, mat2), *part = product ? multiplied(product, alpha) : NULL, *rest = part ? multiplied(self, beta) : NULL;
     return rest ? msa_add_layouts(rest, part) : NULL;
 }
 

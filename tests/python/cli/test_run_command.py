@@ -140,6 +140,15 @@ PROGRAMS = {
 }
 
 
+@pytest.fixture
+def interruptible():
+    """Background jobs of a shell ignore SIGINT, and so do their children: these here do not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_script_behaves_as_under_plain_python(tmp_path, site, name):
     source = PROGRAMS[name]

@@ -341,3 +341,21 @@ def test_sparse_gradients_stop_where_a_formula_needs_memory():
     weight = ours.ones(3, 2, requires_grad=True)
     with pytest.raises(NotImplementedError):
         ours.nn.functional.embedding(ours.tensor([1]), weight.cumsum(0), sparse=True).sum().backward()
+
+
+@pytest.mark.parametrize("name", ["addmm", "sampled_addmm"])
+def test_complex_factors(name):
+    ours.manual_seed(0)
+    dense = ours.randn(4, 4).relu().to(ours.complex128)
+    a, b = (ours.randn(*shape, dtype=ours.complex128, requires_grad=True) for shape in ((4, 3), (3, 4)))
+    sparse = dense.to_sparse_csr()
+
+    def function(a, b):
+        if name == "addmm":
+            return ours.addmm(a @ b, sparse, a @ b, beta=1 + 2j, alpha=2 + 3j)
+        return ours.sparse.sampled_addmm(sparse, a, b, beta=1 + 2j, alpha=2 + 3j).to_dense()
+
+    product = a @ b
+    first, second = (product, dense @ product) if name == "addmm" else (dense, product * (dense != 0))
+    assert ours.allclose(function(a, b), (1 + 2j) * first + (2 + 3j) * second)
+    assert ours.autograd.gradcheck(function, (a, b))
